@@ -16,11 +16,8 @@ from ablate.metric.table import metric_of
 from ablate.phrases import listed, percent
 from ablate.report.draw.curves import draw_curves
 from ablate.report.draw.lines import (
-    Norms,
     Points,
-    draw_layers,
     draw_levels,
-    draw_trend,
     line_of,
     place_of,
 )
@@ -40,6 +37,7 @@ SECTIONS = ("effects", "runs", "curves")
 LIMITS = ("chance", "bound")  # if they are equal, the line is named "bound"
 STACKS = ("encoder", "decoder")
 FOREIGN = re.compile(r"[^\w.+=,-]", re.ASCII)  # characters that are replaced in file names
+MARKS = "Each mark is a run; the lines join the {centre}."
 Dots = dict[str, list[Point]]  # seed, value and status of each run of an arm
 Draw = Callable[[], Picture]
 
@@ -111,13 +109,11 @@ def _screen(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
 def _asked(evidence: Evidence) -> Iterator[Figure]:
     for number, figure in enumerate(evidence.study.get("figures", []), start=1):
         runs = [run for run in evidence.runs if figure["where"].items() <= run["levels"].items()]
+        name, caption = f"levels-{number}", figure["caption"]
         if figure["over"] == LAYER:
-            draw, marks = _over_layers(figure["metric"], runs), "the lines join the medians"
-        else:
-            draw, marks = _over_levels(evidence, figure, runs), "the lines join the means"
-        if draw is not None:
-            caption = f"{figure['caption']} Each mark is a run; {marks}."
-            yield Figure(f"levels-{number}", "effects", caption, draw)
+            yield from _over_layers(figure["metric"], runs, name, caption)
+        elif draw := _over_levels(evidence, figure, runs):
+            yield Figure(name, "effects", f"{caption} {MARKS.format(centre='means')}", draw)
 
 
 def _over_levels(evidence: Evidence, figure: Shown, runs: list[Run]) -> Draw | None:
@@ -146,10 +142,15 @@ def _limits(metric: str, runs: list[Run]) -> dict[str, float]:
     return {name: value for value, name in by_value.items()}
 
 
-def _over_layers(metric: str, runs: list[Run]) -> Draw | None:
-    stacks = {stack: _norms(runs, f"{metric}/{stack}.") for stack in STACKS}
-    stacks = {stack: norms for stack, norms in stacks.items() if norms}
-    return partial(draw_layers, metric.rpartition("/")[2], stacks) if stacks else None
+def _over_layers(metric: str, runs: list[Run], name: str, caption: str) -> Iterator[Figure]:
+    """Yield a figure of the gradient norms of all layers for each stack that has gradients."""
+    text = f"{caption} {MARKS.format(centre='medians')}"
+    for stack in STACKS:
+        points = _norms(runs, f"{metric}/{stack}.")
+        if points:
+            label = f"gradient norm, {metric.rpartition('/')[2]} step (L2)"
+            draw = partial(draw_levels, label, f"{stack} layer", points, {}, log=True)
+            yield Figure(f"{name}-{stack}", "effects", f"{stack.capitalize()}: {text}", draw)
 
 
 def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
@@ -180,22 +181,14 @@ def _trends(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     asked = (claim for claim in verdict["claims"] if not claim["minus"])
     trends = [claim for claim in asked if claim["kind"] == "trend"]
     for number, claim in enumerate(trends, start=1):
-        metric, factor = claim["metric"], claim["over"]
-        points = [
-            (float(level), y)
-            for run in evidence.runs
-            if claim["where"].items() <= run["levels"].items()
-            and isinstance(level := run["levels"][factor], int | float)
-            and (y := measured(run, metric)) is not None
-        ]
-        if not points:
-            continue
-        named = named_metric(evidence, metric).named
-        caption = (
-            f"{named} against the {_number_of(factor)}. Each dot is a run; the line has the "
-            "estimated slope."
+        named = named_metric(evidence, claim["metric"]).named
+        caption = f"{named} against the {_number_of(claim['over'])}. {MARKS.format(centre='means')}"
+        shown_as = Shown(
+            metric=claim["metric"], over=claim["over"], where=claim["where"], caption=caption
         )
-        yield Figure(f"trend-{number}", "effects", caption, partial(draw_trend, claim, points))
+        runs = [run for run in evidence.runs if claim["where"].items() <= run["levels"].items()]
+        if draw := _over_levels(evidence, shown_as, runs):
+            yield Figure(f"trend-{number}", "effects", caption, draw)
 
 
 def _number_of(factor: str) -> str:
@@ -270,18 +263,18 @@ def _trainings(evidence: Evidence) -> dict[str, list[Run]]:
     return shown
 
 
-def _norms(runs: list[Run], prefix: str) -> Norms:
+def _norms(runs: list[Run], prefix: str) -> Points:
     """Return the gradient norms of all seeds by arm and layer number; norms of 0 are left out.
 
     `prefix` is the start of the metric keys, before the number of the layer.
     """
-    by_arm: Norms = {}
+    by_arm: Points = {}
     for arm, run in _labelled(runs):
         for key, norm in run["metrics"].items():
             if key.startswith(prefix) and norm:
                 layer = int(key.removeprefix(prefix))
                 by_arm.setdefault(arm, {}).setdefault(layer, []).append(norm)
-    return {arm: dict(sorted(layers.items())) for arm, layers in by_arm.items()}
+    return by_arm
 
 
 def _labelled(runs: list[Run]) -> Iterator[tuple[str, Run]]:

@@ -9,7 +9,6 @@ from matplotlib.text import Text
 from ablate.evidence.folder import Evidence
 from ablate.record.files import finite
 from ablate.report.draw.curves import table
-from ablate.report.draw.lines import line
 from ablate.report.draw.rows import draw_effects
 from ablate.report.draw.style import folded, log_y, looks, style, svg
 from ablate.report.figures import figures
@@ -228,18 +227,6 @@ def test_curves_take_runs_that_end_early():
     np.testing.assert_equal(values, [[3, 2, 1], [5, np.nan, np.nan]])
 
 
-@pytest.mark.parametrize("scale", ["linear", "log", "log_log"])
-def test_line_of_a_trend_is_that_of_least_squares(scale):
-    levels = np.array([1.0, 2, 4, 8])
-    values = np.array([1.0, 3, 4, 9])
-    x = levels if scale == "linear" else np.log2(levels)
-    y = np.log2(values) if scale == "log_log" else values
-    slope, intercept = np.polyfit(x, y, 1)
-    curve = line(scale, levels, values, float(slope), levels)[1]
-    fitted = slope * x + intercept
-    np.testing.assert_allclose(curve, 2**fitted if scale == "log_log" else fitted)
-
-
 def test_letters_stay_letters_and_bytes_stay_the_same(evidence):
     first, other = (svg(drawn(evidence())["effects"].picture) for _ in range(2))
     assert first == other
@@ -271,9 +258,9 @@ def test_arms_without_a_curve_are_not_taken_for_one(evidence):
         run["metrics"] |= {"gradient/first/encoder.0": 1.0, "gradient/first/encoder.1": 2.0}
     asked = {"metric": "gradient/first", "over": "layer", "caption": "How large?", "where": {}}
     made.study["figures"] = [asked, asked | {"metric": "gradient/last"}]
-    assert "levels-2" not in drawn(made)  # no run has it
-    figure = drawn(made)["levels-1"]
-    assert figure.caption == "How large? Each mark is a run; the lines join the medians."
+    assert "levels-2-encoder" not in drawn(made)  # no run has it
+    figure = drawn(made)["levels-1-encoder"]
+    assert figure.caption == "Encoder: How large? Each mark is a run; the lines join the medians."
     assert {t.get_text() for t in figure.picture.findobj(Text)} >= {"Pre-LN", "Post-LN"}
 
 

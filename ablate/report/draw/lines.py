@@ -3,19 +3,15 @@
 Every run has a mark, and a line for each arm joins the means or the medians.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean, median
 from typing import Any
 
-import numpy as np
-from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from ablate.config.labels import arm_label, factor_label, option_name
-from ablate.evidence.types import Entry, Levels
-from ablate.metric.table import metric_in_words
+from ablate.evidence.types import Levels
 from ablate.record.label import value_text
 from ablate.report.draw.style import (
     folded,
@@ -23,25 +19,22 @@ from ablate.report.draw.style import (
     log_y,
     looks,
     name_lines,
-    rows_of_arms,
     share_legend,
     stack,
 )
-from ablate.report.marks import ARM_COLOURS, ARMS, INK
+from ablate.report.marks import ARMS, INK
 
 HEIGHT = 3.0  # height of a figure with one panel in inches
-LAYERS = 2.2  # height of a row of panels in inches
-# width of the space for the marks of all lines; the distance of two levels or layers is 1
-ASIDE, ASIDE_OF_LAYERS = 0.16, 0.5
+ASIDE = 0.16  # width of the space for the marks of all lines; the distance of two levels is 1
 TICK = 14  # largest number of letters in a line of a tick label
 ROOM = 90  # number of letters that fit side by side below the axis
 
 Points = dict[str, dict[object, list[float]]]  # for each line and level, the values of all seeds
-# for each arm and layer number, the norms of all seeds
-Norms = dict[str, dict[int, list[float]]]
 
 
-def draw_levels(label: str, factor: str, points: Points, limits: dict[str, float]) -> Figure:
+def draw_levels(
+    label: str, factor: str, points: Points, limits: dict[str, float], *, log: bool = False
+) -> Figure:
     """Draw lines through the means over seeds, labelled at their ends or, if there are many, in a
     legend.
 
@@ -50,14 +43,17 @@ def draw_levels(label: str, factor: str, points: Points, limits: dict[str, float
         factor: config key of the factor on the x-axis.
         points: values to draw, by line and level.
         limits: y values of horizontal lines by name, such as the score of chance.
+        log: whether the y-axis is logarithmic, and lines join medians instead of means.
     """
     many = len(points) > ARMS
-    below = legend_height(list(points)) if many else 0.0
+    below = legend_height(list(points)) if many or log else 0.0
     figure, (axes,) = stack([HEIGHT + below])
     levels = _ordered(dict.fromkeys(level for line in points.values() for level in line))
     places = dict(zip(levels, _places(axes, levels, factor), strict=True))
-    ends = _draw_lines(axes, points, places)
-    if many:
+    ends = _draw_lines(axes, points, places, median if log else fmean)
+    if log:
+        log_y(axes)
+    if many or log:
         share_legend(figure, [axes], list(points))
     elif len(points) > 1:
         name_lines(axes, ends)
@@ -99,7 +95,12 @@ def _tick(level: str, width: int) -> str:
     return folded(level.replace("_", "_ "), width).replace("_ ", "_")
 
 
-def _draw_lines(axes: Axes, points: Points, places: dict[object, int]) -> dict[str, float]:
+def _draw_lines(
+    axes: Axes,
+    points: Points,
+    places: dict[object, int],
+    centre: Callable[[list[float]], float],
+) -> dict[str, float]:
     """Draw a line for each combination of the other factors' levels, and return the last y value of
     each line by the line's name.
 
@@ -110,6 +111,7 @@ def _draw_lines(axes: Axes, points: Points, places: dict[object, int]) -> dict[s
         axes: the panel.
         points: values to draw, by line and level.
         places: position of each level on the x-axis.
+        centre: function of the values of all seeds that gives the value of the line.
     """
     names = len(points) == 1 and all(isinstance(level, str | bool) for level in places)
     alone = {"marker": "_", "markersize": 24, "markeredgewidth": 1.6}
@@ -122,7 +124,7 @@ def _draw_lines(axes: Axes, points: Points, places: dict[object, int]) -> dict[s
         }
         seeds = [(x, value) for x, values in line.items() for value in values]
         axes.plot(*zip(*seeds, strict=True), look.marker, color=look.colour, alpha=0.45, ms=4)
-        means = [fmean(values) for values in line.values()]
+        means = [centre(values) for values in line.values()]
         how = {**alone, "linestyle": ""} if names else {"linestyle": look.line}
         axes.plot([*line], means, color=look.colour, label=name, **how)
         ends[name] = means[-1]
@@ -157,89 +159,3 @@ def _aside(number: int, count: int, width: float) -> float:
         width: width of the space for the marks of all lines.
     """
     return width * ((number + 0.5) / count - 0.5)
-
-
-def draw_layers(when: str, stacks: dict[str, Norms]) -> Figure:
-    """Draw a panel for each stack (encoder, decoder) with the gradient norm in each layer.
-
-    Each seed has a mark, and a line goes through the medians of each arm.
-
-    Args:
-        when: first | last, the training step.
-        stacks: for each stack, the norms of all seeds by arm and layer.
-    """
-    arms = list(dict.fromkeys(arm for norms in stacks.values() for arm in norms))
-    figure, rows = rows_of_arms(arms, LAYERS, len(stacks), sharey=True)
-    for row, axes, arms in rows:
-        for panel, (name, norms) in zip(axes, stacks.items(), strict=True):
-            _draw_layers(panel, arms, norms)
-            panel.set_xlabel(f"{name} layer (number from the input)")
-            panel.set_ylabel(f"gradient norm,\n{when} step (L2)")
-        share_legend(row, axes, arms)
-    return figure
-
-
-def _draw_layers(axes: Axes, arms: Sequence[str], norms: Norms) -> None:
-    for number, (arm, look) in enumerate(looks(arms).items()):
-        if arm not in norms:
-            continue
-        aside = _aside(number, len(arms), ASIDE_OF_LAYERS)
-        layers = norms[arm]
-        medians = [median(seeds) for seeds in layers.values()]
-        axes.plot(list(layers), medians, color=look.colour, linestyle=look.line)
-        points = [(layer + aside, norm) for layer, seeds in layers.items() for norm in seeds]
-        axes.plot(
-            *zip(*points, strict=True), look.marker, color=look.colour, markersize=4,
-            alpha=0.7, label=arm,
-        )  # fmt: skip
-    log_y(axes)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-
-
-def draw_trend(claim: Entry, points: list[tuple[float, float]]) -> Figure:
-    """Draw the runs and the fitted line of a trend claim; `points` are (level, value) of every
-    run.
-    """
-    scale, effect = claim["scale"], claim["effect"]
-    figure, (axes,) = stack([HEIGHT])
-    levels, values = np.array(points, dtype=float).T
-    axes.plot(levels, values, "o", color=ARM_COLOURS[0], alpha=0.8, label="one run")
-    if effect is not None:
-        slope = effect if claim["better"] == "higher" else -effect
-        ends = np.array([levels.min(), levels.max()])
-        axes.plot(*line(scale, levels, values, slope, ends), color=INK, label="fitted line")
-    if scale != "linear":
-        axes.set_xscale("log")
-        axes.set_xticks(sorted(set(levels)), [f"{level:g}" for level in sorted(set(levels))])
-        axes.minorticks_off()
-    if scale == "log_log":
-        log_y(axes)
-    axes.set_xlabel(
-        f"{factor_label(claim['over'])} ({'linear' if scale == 'linear' else 'logarithmic'} axis)"
-    )
-    axes.set_ylabel(folded(metric_in_words(claim["metric"], claim.get("measures")).axis))
-    axes.legend()
-    return figure
-
-
-def line(
-    scale: str,
-    levels: Float[np.ndarray, " runs"],
-    values: Float[np.ndarray, " runs"],
-    slope: float,
-    ends: Float[np.ndarray, " points"],
-) -> tuple[Float[np.ndarray, " points"], Float[np.ndarray, " points"]]:
-    """Return points on the line with a given slope through the means of x and y (the least-squares
-    line).
-
-    Args:
-        scale: linear | log | log_log, the scale on which the line is straight.
-        levels: x of each run.
-        values: y of each run.
-        slope: the slope.
-        ends: x values at which the line is computed.
-    """
-    x, at = (levels, ends) if scale == "linear" else (np.log2(levels), np.log2(ends))
-    y = np.log2(values) if scale == "log_log" else values
-    fitted = y.mean() + slope * (at - x.mean())
-    return ends, 2**fitted if scale == "log_log" else fitted
