@@ -141,10 +141,6 @@ class Config:
     n_jobs: Annotated[int | None, Range(1)] = None
     # arms that a sweep leaves out, each as {factor: level, ...}
     without: list[dict[str, Any]] = field(default_factory=list)
-    # true: this sweep runs a part of a study; `ablate join` combines parts and gives the verdict
-    part: bool = False
-    # folder with evidence, or a list of folders, whose runs the sweep leaves out
-    without_runs: Any = field(default_factory=list)
     fresh: bool = False  # true: train again, even if a result of the same run is stored
     data: Component = MISSING
     tokenizer: Component = MISSING

@@ -30,6 +30,7 @@ from ablate.evidence.analysis_log import (
 )
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
+from ablate.evidence.looks import arms_of, lacks_runs
 from ablate.evidence.outcome import involves_chance
 from ablate.evidence.questions import (
     UNUSUAL,
@@ -51,28 +52,26 @@ Parts = list[tuple[int, Evidence]]  # evidence with its replicate number
 Reader = Callable[[Sweep], Evidence | None]  # returns None if the evidence cannot be read
 
 
-def looked(results: Path, sweep: Path, evidence: Evidence, *, part: bool = False) -> Evidence:
+def looked(results: Path, sweep: Path, evidence: Evidence) -> Evidence:
     """Return the evidence of a sweep, pooled with earlier sweeps that compared the same arms in the
     same metric, with the history of its questions; add this analysis to the analysis log.
 
-    A part is a sweep with some of the study's runs, for example on one of several machines. Runs of
-    earlier sweeps are not pooled with a part, and nothing is logged, because a part has no verdict.
+    A sweep with some of the study's seeds or variants is a part of the study, unless the pooled
+    runs have all of them. A part has no verdict, but its results are seen, so they are logged.
 
     Args:
         results: folder of all results, with the analysis log.
         sweep: folder of the sweep. A copy of the log lines about its questions is written there.
         evidence: evidence of the sweep alone.
-        part: whether the sweep is a part of a study.
     """
     log = AnalysisLog.read(results)
     current = log.of(os.path.relpath(sweep, results))
     earlier = EarlierSweeps.of(log, current, evidence.study, lambda sweep: _read(sweep, results))
-    annotated = earlier.with_history(evidence, whole=False) if part else earlier.joined(evidence)
-    if part:
-        annotated.registration["part"] = True
-    else:
-        write(results, earlier.look(annotated))
+    annotated = earlier.joined(evidence)
+    write(results, earlier.look(annotated))
     AnalysisLog.read(results).about(current).save(sweep)
+    if earlier.is_part(annotated):
+        annotated.registration["part"] = True
     return annotated
 
 
@@ -126,7 +125,17 @@ class EarlierSweeps:
         """
         return self.with_history(pooled(evidence, self.current.replicate, self.parts))
 
-    def with_history(self, evidence: Evidence, *, whole: bool = True) -> Evidence:
+    def is_part(self, evidence: Evidence) -> bool:
+        """Return whether the current sweep leaves out seeds or arms of the study that no earlier
+        sweep has either; an arm that stopped at an interim analysis is not left out.
+        """
+        arms = [arm for claim in self.study["claims"] for arm in arms_of(claim)]
+        levels = [run["levels"].items() for run in evidence.runs]
+        left_out = any(not any(x >= arm.items() for x in levels) for arm in arms)
+        few = len(self.current.seeds) < self.study["seeds"]
+        return (few or left_out) and lacks_runs(evidence.runs, self.study)
+
+    def with_history(self, evidence: Evidence) -> Evidence:
         """Return the evidence, with the history of each claim from the log added to the
         registration.
 
@@ -134,12 +143,10 @@ class EarlierSweeps:
 
         Args:
             evidence: the evidence to analyse.
-            whole: whether a claim is also exploratory if seeds are missing, or if an earlier
-                analysis spent all of alpha; False for a part of a study.
         """
         several = any("replicate" in run for run in evidence.runs)
         seeds = {*self.look(evidence).seeds}
-        asked = {name_of(claim): self.asked(claim, seeds, several, whole) for claim in self.claims}
+        asked = {name_of(claim): self.asked(claim, seeds, several) for claim in self.claims}
         looks = max((len(history["looks"]) for history in asked.values()), default=0)
         return replace(
             evidence, registration={**evidence.registration, "looks": looks, "asked": asked}
@@ -176,7 +183,7 @@ class EarlierSweeps:
         sweeps = self.log.before(self.current, question(claim), rule(claim, self.study))
         return [sweep for sweep in sweeps if sweep.folder != self.current.folder]
 
-    def asked(self, claim: Claim, seeds: set[Seed], several: bool, whole: bool) -> Asked:
+    def asked(self, claim: Claim, seeds: set[Seed], several: bool) -> Asked:
         """Return the history of a claim, as it is stored in a registration.
 
         The history has the seeds of each earlier analysis (`looks`), the reasons why the claim is
@@ -188,13 +195,11 @@ class EarlierSweeps:
             seeds: (replicate, seed) pairs that are analysed now.
             several: whether the runs come from several replicates (numbered sets of seeds), so that
                 seeds are renumbered.
-            whole: whether a claim is also exploratory if seeds are missing, or if an earlier
-                analysis spent all of alpha.
         """
         again = [s for s in self.log.asking(question(claim), self.current) if s.same(self.current)]
         looks = [seen for seen in self.log.seen([*self.alike(claim), *again]) if seen != seeds]
         otherwise = [*self._otherwise(claim), *self._in_family(claim)]
-        missing = spent(self.study["seeds"], looks, seeds, self.lost) if whole else []
+        missing = spent(self.study["seeds"], looks, seeds, self.lost)
         return {
             "looks": [sorted(_number(seed, several) for seed in seen) for seen in looks],
             "tried": [*otherwise, *missing],

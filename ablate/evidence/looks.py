@@ -1,7 +1,7 @@
 """Compute the planned interim analyses of a study, and check whether its runs match one of them.
 
-The variants of a screen may be trained one after the other. A screen is therefore judged as soon
-as all arms that one of its claims names have the seeds of an analysis. The other claims wait.
+A sweep with some of the seeds or variants is a part of the study, without a verdict. In evidence of
+earlier versions, claims of a screen may wait for the runs of an arm.
 """
 
 import math
@@ -25,21 +25,12 @@ def planned_looks(study: Study) -> list[int]:
     return [math.ceil(seeds * look / looks) for look in range(1, looks + 1)]
 
 
-def matches_planned_analysis(runs: Sequence[Run], study: Study) -> bool:
-    """Return whether the runs have all arms of all claims, or for a screen all arms of one claim,
-    with the seeds of a planned analysis.
+def lacks_runs(runs: Sequence[Run], study: Study) -> bool:
+    """Return whether a claim of a study lacks an arm, or an arm of a claim lacks planned seeds.
 
-    An arm may have fewer seeds than the others if
-    it stopped at an earlier analysis. If a study does not set the number of its analyses, only the
-    analysis of all seeds counts.
+    Such runs are a part of the study, which has no verdict.
     """
-    judged, _ = split_claims(runs, study)
-    if not judged or not all(seeds_of(runs, claim) for claim in judged):
-        return False
-    ends = planned_looks(study) if study.get("looks") else [study["seeds"]]
-    seeds = sorted({run["seed"] for run in runs})
-    arms = [{run["seed"] for run in of_arm} for of_arm in by_arm(runs).values()]
-    return all(arm == {*seeds[: len(arm)]} and len(arm) in ends for arm in arms)
+    return any(len(seeds_of(runs, claim)) < study["seeds"] for claim in study["claims"])
 
 
 def by_arm(runs: Iterable[Run]) -> dict[str, list[Run]]:
@@ -63,8 +54,8 @@ def differ_in_code(runs: Iterable[Run]) -> bool:
 def split_claims(runs: Sequence[Run], study: Study) -> tuple[list[Claim], list[Claim]]:
     """Return the claims that are judged, and the claims that wait for the runs of an arm.
 
-    Only a screen has claims that wait. A claim of a screen that names no arm is about all arms, so
-    it waits for the arms of all claims.
+    Only a screen of an earlier version has claims that wait. A claim of a screen that names no arm
+    is about all arms, so it waits for the arms of all claims.
     """
     if not study.get("screen"):
         return study["claims"], []

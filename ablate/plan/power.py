@@ -20,7 +20,6 @@ from ablate.stats.estimate import Estimate
 from ablate.stats.power import has_spread
 from ablate.stats.rates import Rates
 from ablate.stats.spending import ONCE
-from ablate.sweep.begin import is_part
 from ablate.sweep.planned import PlannedSweep
 from ablate.verdict.contrast import contrast
 from ablate.verdict.decidable import one_way
@@ -62,7 +61,7 @@ def sensitivities(plan: Plan) -> list[Sensitivity]:
     one, which has no verdict.
     """
     study = plan.sweep.study
-    if study is None or is_part(plan.sweep.config):
+    if study is None or plan.sweep.is_part:
         return []
     claims = [claim for claim in study["claims"] if claim["kind"] != "exact"]
     return [_sensitivity(claim, plan, claim["alpha"] / len(claims)) for claim in claims]

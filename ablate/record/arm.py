@@ -17,7 +17,7 @@ from ablate.record.types import Levels
 # Keys (with everything below them) that do not distinguish arms.
 NOT_A_LEVEL = (
     *("seed", "replicate", "experiment", "name", "contest", "n_jobs", "fresh", "logger", "engine"),
-    *("paths", "study", "trust", "part", "without", "hydra"),
+    *("paths", "study", "trust", "without", "hydra"),
 )
 
 

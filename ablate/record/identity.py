@@ -26,7 +26,7 @@ from ablate.record.types import EvaluationParts, TrainingParts
 
 # Keys that cannot change a result; the hash of the text replaces the node `data`.
 OUTSIDE = (
-    *("name", "contest", "n_jobs", "without", "without_runs", "part", "fresh", "logger", "study"),
+    *("name", "contest", "n_jobs", "without", "fresh", "logger", "study"),
     *("paths", "trust", "variant"),
     *("data", "engine"),
 )

@@ -13,7 +13,7 @@ from hydra.core.config_search_path import SearchPathQuery
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.plugins import Plugins
 from hydra.types import HydraContext, RunMode
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from ablate.config.check import check_groups, check_study_keys
 from ablate.config.labels import stored_labels
@@ -165,28 +165,6 @@ def _searching(folder: str | None, main: str) -> Iterator[Hydra]:
             path.prepend("command-line", place, SearchPathQuery("schema"))
         GlobalHydra.instance().clear()  # this instance has already read its search path
         yield Hydra.create_main_hydra2("plan", path)
-
-
-def is_part(config: DictConfig) -> bool:
-    """Return whether a sweep makes only a part of a study."""
-    return bool(config.part or pieces(config))
-
-
-def pieces(config: DictConfig) -> list[Path]:
-    """Return the folders with evidence whose runs are skipped (`without_runs`).
-
-    Raises:
-        UserError: `without_runs` is neither a folder nor a list of folders.
-    """
-    given: Any = config.without_runs
-    if OmegaConf.is_config(given):
-        given = OmegaConf.to_container(given, resolve=True)
-    folders = [given] if isinstance(given, str) else given
-    if not isinstance(folders, list) or not all(isinstance(folder, str) for folder in folders):
-        raise UserError(
-            f"without_runs={given}: it must be a folder with evidence, or [FOLDER,FOLDER]"
-        )
-    return [Path(folder).expanduser() for folder in folders]
 
 
 def command_of(config: DictConfig) -> str:

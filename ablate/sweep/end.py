@@ -21,11 +21,15 @@ from ablate.evidence.types import Answer, Entry, Run, Verdict
 from ablate.phrases import grouped, interpretation
 from ablate.record.files import write_text
 from ablate.record.links import LOGGER_FAILURES, read_links
-from ablate.sweep.begin import is_part
 from ablate.verdict.decision import read_verdict
 from ablate.wandb.note import LOGGER, advise_sync
 
 VERDICT = "verdict.json"
+PART = (
+    "This sweep has only some of the planned seeds or variants, so it has no verdict. Its results "
+    "were seen, so they count as an interim analysis. For the verdict, repeat the command with all "
+    "seeds and variants (stored runs are reused), or join the folders of all parts (ablate join)"
+)
 FILE_WIDTH = 140  # width of a table in a file or a pipe
 
 
@@ -44,14 +48,15 @@ def show(config: DictConfig) -> int:
     Returns:
         the number of failed runs.
     """
-    return _end(config, lambda config, evidence: read_verdict(_folder(config) / VERDICT))
+    path = _folder(config) / VERDICT
+    return _end(config, lambda *_: read_verdict(path) if path.exists() else None)
 
 
 def _folder(config: DictConfig) -> Path:
     return Path(config.hydra.sweep.dir)
 
 
-def _end(config: DictConfig, judge: Callable[[DictConfig, Evidence], Verdict]) -> int:
+def _end(config: DictConfig, judge: Callable[[DictConfig, Evidence], Verdict | None]) -> int:
     sweep = _folder(config)
     evidence = gather(sweep)
     console = make_console()
@@ -63,10 +68,11 @@ def _end(config: DictConfig, judge: Callable[[DictConfig, Evidence], Verdict]) -
     write_text(sweep / "table.md", as_markdown(arms))
     if config.study is not None and evidence.regime["scale"] == SMOKE:
         console.print(f"\n{NO_VERDICT}.", soft_wrap=True)
-    elif is_part(config):
-        _end_part(config, evidence, console)
     elif config.study is not None:
-        _print_verdict(console, judge(config, evidence), sweep)
+        if verdict := judge(config, evidence):
+            _print_verdict(console, verdict, sweep)
+        else:
+            console.print(f"\n{PART}", soft_wrap=True)
     failed = [run for run in evidence.runs if run["status"] == "failed"]
     for error, cells in failures(failed).items():
         console.print(f"failed: {cells}: {error}", style="red", soft_wrap=True)
@@ -78,19 +84,6 @@ def _end(config: DictConfig, judge: Callable[[DictConfig, Evidence], Verdict]) -
     if logged and (advice := advise_sync(sweep)):
         console.print(advice, soft_wrap=True)
     return len(failed)
-
-
-def _end_part(config: DictConfig, evidence: Evidence, console: Console) -> None:
-    """Write the evidence of a sweep with only some runs of a study, and print how to join such
-    parts.
-    """
-    sweep = _folder(config)
-    looked(Path(config.paths.results), sweep, evidence, part=True).save(sweep)
-    console.print(
-        f"\nA part of a study, with {evidence.seed_count}. It has a verdict after\n"
-        f"  ablate join {sweep} OTHER... to=FOLDER",
-        soft_wrap=True,
-    )
 
 
 def failures(runs: Sequence[Run]) -> dict[str, str]:
@@ -120,9 +113,11 @@ def logger_failures(sweep: Path) -> list[str]:
     ]
 
 
-def _judge(config: DictConfig, evidence: Evidence) -> Verdict:
+def _judge(config: DictConfig, evidence: Evidence) -> Verdict | None:
     """Write the evidence, the verdicts and the report of a sweep, record the analysis in the
     analysis log and in W&B, and return the verdicts.
+
+    The result is None for a part of a study, which has no verdict and no report.
     """
     from ablate.report.write import write_report  # imports matplotlib
     from ablate.wandb.analysis import log_analysis  # imports W&B
@@ -130,6 +125,8 @@ def _judge(config: DictConfig, evidence: Evidence) -> Verdict:
     sweep = _folder(config)
     evidence = looked(Path(config.paths.results), sweep, evidence)
     evidence.save(sweep)
+    if evidence.is_part:
+        return None
     verdict = write_report(evidence, sweep)
     log_analysis(config, evidence, verdict, sweep)
     return verdict

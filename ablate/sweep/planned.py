@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hydra.types import HydraContext
 from omegaconf import DictConfig
 
+from ablate.evidence.looks import arms_of
 from ablate.evidence.types import Study, Tune
 from ablate.record.types import Fingerprints
 from ablate.sweep.cell import Cell
@@ -60,6 +61,16 @@ class PlannedSweep:
     def tune(self) -> Tune | None:
         """The study's settings for tuning a nuisance parameter; None if nothing is tuned."""
         return self.study.get("tune") if self.study else None
+
+    @property
+    def is_part(self) -> bool:
+        """Whether the sweep has only some of the seeds or arms of its study."""
+        if self.study is None:
+            return False
+        arms = [arm.items() for claim in self.study["claims"] for arm in arms_of(claim)]
+        levels = [cell.levels.items() for cell in self.composed]
+        left_out = any(not any(of_cell >= arm for of_cell in levels) for arm in arms)
+        return left_out or len({cell.seed for cell in self.composed}) < self.study["seeds"]
 
     @property
     def folder(self) -> Path:

@@ -22,7 +22,6 @@ from ablate.record.links import executed_source
 from ablate.record.sealed import read_sealed
 from ablate.record.source import source_hash
 from ablate.record.types import Link, OutcomeBase
-from ablate.sweep.begin import is_part
 from ablate.sweep.cell import Cell, write_link
 from ablate.sweep.compose import compose
 from ablate.sweep.planned import PlannedSweep
@@ -48,7 +47,7 @@ def work(sweep: PlannedSweep, pool: Pool, *, stay: bool) -> None:
         SystemExit: other workers hold the remaining runs, and this worker may not wait.
     """
     # a part of a study has no interim analyses
-    waves = [sweep.cells] if is_part(sweep.config) else stages(sweep.cells, sweep.study)
+    waves = [sweep.cells] if sweep.is_part else stages(sweep.cells, sweep.study)
     with View(sweep.config.name, len(sweep.cells) + len(sweep.screening)) as view, pool:
         n_executed = Worker(sweep, pool, view, stay).run_stages(waves)
     expect(sweep.config, n_executed)

@@ -1,6 +1,7 @@
 """What claims could see, before any run."""
 
 import math
+from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
@@ -38,8 +39,8 @@ def seen():
     def planned(*claims, seeds=8, runs=()):
         claims = [CLAIM | claim for claim in claims]
         study = {"factors": ["norm", "warmup"], "claims": claims, "seeds": seeds}
-        config = OmegaConf.create({"part": False, "without_runs": []})
-        sweep = PlannedSweep(NO_CONTEXT, config, study, [], [], [], {})
+        cells = [SimpleNamespace(levels=arm, seed=n) for arm in ARMS for n in range(seeds)]
+        sweep = PlannedSweep(NO_CONTEXT, OmegaConf.create(), study, cells, [], [], {})
         arms = [Arm(levels, [], 0, None) for levels in ARMS]
         earlier = Evidence("", study, {}, {}, [*runs]) if runs else None
         return sensitivities(Plan(sweep, ([], arms), seeds, 1, earlier))

@@ -96,7 +96,7 @@ def test_one_baseline_serves_every_variant(whole):
 @pytest.mark.slow
 def test_a_run_is_that_of_the_same_config_without_a_screen(sweep, whole, study, command, results):
     identities = {(run["arm"], run["seed"]): run["identity"] for run in runs(whole)}
-    again = sweep("whole", "variant=wide,baseline", "part=true")
+    again = sweep("whole", "variant=wide,baseline")
     assert all(run["reused"] for run in runs(again))
     alone = study("alone", "model.d_head=8", "seed=1", "study=null")
     status, _, err = command(*alone)
@@ -105,71 +105,19 @@ def test_a_run_is_that_of_the_same_config_without_a_screen(sweep, whole, study, 
     assert folder.name == identities["wide", 1]
 
 
-def test_a_variant_is_judged_before_the_others_have_runs(sweep, command, tmp_path, whole):
-    first = sweep("first", "variant=baseline,wide", "part=true")
-    status, printed, err = command("join", str(first), f"to={tmp_path / 'joined'}")
-    assert status == 0, err
-    assert "2 of 3 claims lack the runs of an arm" in printed
-    assert command("judge", str(tmp_path / "joined"))[0] == 0
-    (claim,) = claims(tmp_path / "joined")
-    assert claim["id"] == "mine_wide"
-    alone, together = claim["p_look"], claim["p_adjusted"]
-    assert together == {side: min(1.0, 3 * p) for side, p in alone.items()}
-    assert (claim["effect"], alone) == (claims(whole)[0]["effect"], claims(whole)[0]["p_look"])
-    caveats = json.loads((tmp_path / "joined" / "verdict.json").read_text())["caveats"]
-    values = {caveat["code"]: caveat["values"] for caveat in caveats}
-    assert values["claims_wait"] == {"planned": 3, "waiting": 2}
-    assert values["holm"] == {"claims": 3}
-
-
-def test_a_later_variant_has_the_verdict_of_the_whole_screen(sweep, command, tmp_path, whole):
-    first = sweep("first", "variant=baseline,wide", "part=true")
-    assert command("join", str(first), f"to={tmp_path / 'judged'}")[0] == 0
-    rest = sweep("rest", "variant=wider,other_seeds", "part=true")
-    pieces = [str(tmp_path / "judged"), str(rest)]
-    status, _, err = command("join", *pieces, f"to={tmp_path / 'joined'}")
-    assert status == 0, err
+def test_variants_in_parts_have_the_verdict_of_the_whole_screen(sweep, command, tmp_path, whole):
+    first = sweep("first", "variant=baseline,wide")
+    assert not (first / "verdict.json").exists()
+    status, _, err = command("judge", str(first))
+    assert status == 2 and "part of a study" in err
+    rest = sweep("rest", "variant=wider,other_seeds")
+    assert command("join", str(first), str(rest), f"to={tmp_path / 'joined'}")[0] == 0
     assert command("judge", str(tmp_path / "joined"))[0] == 0
     registration = json.loads((tmp_path / "joined" / "study.json").read_text())["registration"]
-    assert [asked["looks"] for asked in registration["asked"].values()] == [[[0, 1]], [], []]
-    log = (tmp_path / "joined" / "book.jsonl").read_text().splitlines()
-    assert [json.loads(line)["what"] for line in log] == ["sweep"]  # both parts have these seeds
+    assert [asked["looks"] for asked in registration["asked"].values()] == [[], [], []]
     later, at_once = claims(tmp_path / "joined"), claims(whole)
     for key in ("id", "verdict", "interval", "p_adjusted", "exploratory"):
         assert [claim[key] for claim in later] == [claim[key] for claim in at_once]
-
-
-def test_parts_of_one_machine_can_be_joined_one_after_the_other(sweep, command, tmp_path):
-    arms = ("variant=baseline,wide", "part=true")
-    first, second = (sweep("machine", *arms, f"seed={seed}") for seed in (0, 1))
-    for pieces, target in (((second,), "one"), ((tmp_path / "one", first), "both")):
-        status, _, err = command("join", *map(str, pieces), f"to={tmp_path / target}")
-        assert status == 0, err
-    assert command("judge", str(tmp_path / "both"))[0] == 0
-    assert [claim["exploratory"] for claim in claims(tmp_path / "both")] == [False]
-
-
-@pytest.mark.slow  # tests/study/test_looks.py asks the same of made-up runs
-def test_variants_without_their_baseline_have_no_verdict(sweep, command, tmp_path):
-    part = sweep("variants", "variant=wide,wider", "part=true")
-    status, printed, err = command("join", str(part), f"to={tmp_path / 'joined'}")
-    assert status == 0, err
-    assert "repeat the command of the study with part=true" in printed
-    status, _, err = command("judge", str(tmp_path / "joined"))
-    assert status == 2 and "part of a study" in err
-
-
-@pytest.mark.slow
-def test_pieces_of_some_arms_come_to_a_verdict_together(sweep, command, tmp_path):
-    first = sweep("first", "variant=baseline,wide", "part=true", "budget.seeds=1")
-    assert {run["arm"] for run in runs(first)} == {"baseline", "wide"}
-    rest = sweep("rest", f"without_runs={first}", "budget.seeds=1")
-    assert {run["arm"] for run in runs(rest)} == {"wider", "other_seeds"}
-    status, _, err = command("judge", first)
-    assert status == 2 and "part of a study" in err
-    assert command("join", str(first), str(rest), f"to={tmp_path / 'joined'}")[0] == 0
-    assert command("judge", str(tmp_path / "joined"))[0] == 0
-    assert [claim["pairs"] for claim in claims(tmp_path / "joined")] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(
