@@ -165,10 +165,10 @@ def _missing_sweeps(results: Path) -> Iterator[Gone]:
     """Yield an object for each claim of each sweep that was analysed, but whose verdict.json is
     missing.
 
-    Smoke tests, replications and sweeps whose evidence the user has saved are left out. A sweep is
-    also left out if a later sweep in the same setting has the same study or asks the same
-    questions, and has a verdict: the later sweep contains the seeds of the earlier sweep, or
-    reports that they are missing.
+    Smoke tests, replications, parts of a study and sweeps whose evidence the user has saved are
+    left out. A sweep is also left out if a later sweep in the same setting has the same study or
+    asks the same questions, and has a verdict: the later sweep contains the seeds of the earlier
+    sweep, or reports that they are missing.
     """
     log = AnalysisLog.with_copies(results)
     begun = {sweep.folder: sweep for sweep in log.sweeps}
@@ -176,10 +176,16 @@ def _missing_sweeps(results: Path) -> Iterator[Gone]:
     there = [line for line in begun.values() if (results / line.folder / VERDICT).exists()]
     lost = [begun[folder] for folder in looked & begun.keys() if begun[folder] not in there]
     kept = _kept_sweeps() if lost else set()
+    kept |= {sweep.folder for sweep in lost if _is_part(results / sweep.folder)}
     for sweep in sorted(lost, key=lambda sweep_line: sweep_line.time):
         if not (_is_aside(sweep) or sweep.folder in kept or _is_followed(sweep, there)):
             for claim, reading in sweep.claims or [["", ""]]:
                 yield Gone(claim, reading, SWEEP, sweep.folder, f"{VERDICT} is gone")
+
+
+def _is_part(folder: Path) -> bool:
+    """Return whether a folder has a part of a study, which has no verdict."""
+    return (folder / ABOUT).exists() and bool(read_parts(folder)["registration"].get("part"))
 
 
 def _is_aside(sweep: Sweep) -> bool:

@@ -196,6 +196,15 @@ def test_a_sweep_that_decides_nothing_or_was_made_again_is_not_missed(ledger, lo
     assert not missing(ledger()[0])
 
 
+def test_a_part_of_a_study_has_no_verdict_that_could_be_missed(ledger, looked):
+    folder = looked(1)
+    drop_verdict(folder)
+    assert missing(ledger()[0])
+    part = {"name": "mine", "study": {}, "regime": {}, "registration": {"part": True}}
+    (folder / "study.json").write_text(json.dumps(part))
+    assert not missing(ledger()[0])
+
+
 def test_a_claim_of_the_user_that_has_no_other_evidence_is_a_warning(ledger, looked):
     shutil.rmtree(looked(1, claim="my_claim"))
     assert [

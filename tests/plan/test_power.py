@@ -1,7 +1,6 @@
 """What claims could see, before any run."""
 
 import math
-from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
@@ -13,6 +12,7 @@ from ablate.plan.plan import Arm, Plan
 from ablate.plan.power import sensitivities
 from ablate.plan.wording import _power
 from ablate.stats.estimate import Estimate
+from ablate.sweep.cell import Cell
 from ablate.sweep.planned import PlannedSweep
 from ablate.verdict.kind import kind_of
 
@@ -39,7 +39,7 @@ def seen():
     def planned(*claims, seeds=8, runs=()):
         claims = [CLAIM | claim for claim in claims]
         study = {"factors": ["norm", "warmup"], "claims": claims, "seeds": seeds}
-        cells = [SimpleNamespace(levels=arm, seed=n) for arm in ARMS for n in range(seeds)]
+        cells = [Mock(spec=Cell, levels=arm, seed=n) for arm in ARMS for n in range(seeds)]
         sweep = PlannedSweep(NO_CONTEXT, OmegaConf.create(), study, cells, [], [], {})
         arms = [Arm(levels, [], 0, None) for levels in ARMS]
         earlier = Evidence("", study, {}, {}, [*runs]) if runs else None
