@@ -1,0 +1,1 @@
+"""Estimate many changes at once: every recipe takes a random level of every factor."""

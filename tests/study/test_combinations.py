@@ -1,0 +1,167 @@
+"""Effects of many changes at once, from runs whose truth is known."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+
+from ablate.stats.combinations.effects import (
+    Change,
+    Rate,
+    Runs,
+    additive,
+    average_effects,
+    randomisation_p,
+)
+from ablate.stats.combinations.forecast import expected_errors
+from ablate.stats.combinations.interaction import interaction, pair_variance, strongest_pairs
+from ablate.stats.combinations.plan import Pair, draw, imbalance
+from ablate.stats.combinations.prediction import predict, shrink
+from ablate.stats.combinations.tuned import best_rates, tuned_effects
+
+SIZES = (2, 2, 3, 2, 2)  # the last is the learning rate, the first is the optimizer
+RATE = Rate(factor=4, by=0)
+PLAN = draw(120, SIZES, [], 12, seed=1)
+RUNS = Runs.of(PLAN, SIZES, RATE)
+
+
+def of_levels(runs, effect, deviation=0.0, seed=0):
+    """Return scores with the effects of a function of the levels, and noise."""
+    noise = deviation * np.random.default_rng(seed).standard_normal(len(runs.levels))
+    return (np.array([effect(*levels) for levels in runs.levels]) + noise)[:, None]
+
+
+def test_a_plan_is_balanced_and_avoids_excluded_pairs():
+    excluded = [Pair(2, 2, 3, 1)]
+    plan = draw(120, SIZES, excluded, 12, seed=7)
+    assert imbalance(plan.levels, excluded) == (0, pytest.approx(1.0, abs=1.0))
+    assert not ((plan.levels[:, 2] == 2) & (plan.levels[:, 3] == 1)).any()
+    assert np.bincount(plan.third[plan.recipes_of_runs()]).tolist() == [44, 44, 44]
+    assert (plan.levels == draw(120, SIZES, excluded, 12, seed=7).levels).all()
+    assert (plan.levels != draw(120, SIZES, excluded, 12, seed=8).levels).any()
+
+
+def test_a_plan_that_cannot_be_balanced_is_refused():
+    with pytest.raises(ValueError, match="excluded"):
+        draw(40, (2, 2), [Pair(0, 1, 1, 1), Pair(0, 1, 1, 0)], 0, seed=1)
+
+
+def test_average_effects_agree_with_statsmodels():
+    runs = Runs.of(replace(PLAN, repeated=np.zeros(120, bool)), SIZES, RATE)
+    scores = of_levels(runs, lambda a, b, c, d, r: 0.3 * b - 0.2 * (c == 2) + 0.1 * r * a, 0.1)
+    fit = sm.OLS(scores[:, 0], additive(runs).columns).fit(cov_type="HC3")
+    effects = average_effects(runs, scores)
+    chosen = slice(1, 1 + len(runs.changes))
+    assert effects.effect[:, 0] == pytest.approx(fit.params[chosen])
+    assert effects.error[:, 0] == pytest.approx(fit.bse[chosen] * (119 / 120) ** 0.5)
+
+
+def test_errors_are_the_jackknife_over_recipes():
+    scores = of_levels(RUNS, lambda *levels: levels[1], 0.1)
+    effects = average_effects(RUNS, scores)
+    without = [
+        average_effects(RUNS.subset(RUNS.recipe != g), scores[RUNS.recipe != g]).effect
+        for g in range(120)
+    ]
+    squares = ((np.stack(without) - effects.effect) ** 2).sum(0)
+    assert effects.error == pytest.approx((119 / 120 * squares) ** 0.5)
+
+
+def test_a_level_without_runs_has_no_effect():
+    learned = RUNS.levels[:, 2] != 2
+    effects = average_effects(RUNS.subset(learned), np.zeros((int(learned.sum()), 1)))
+    lost = RUNS.changes.index(Change(2, 2))
+    assert np.isnan(effects.effect[:, 0]).tolist() == [k == lost for k in range(5)]
+
+
+def test_a_level_with_one_recipe_has_no_error():
+    learned = (RUNS.levels[:, 2] != 2) | (RUNS.recipe == np.flatnonzero(PLAN.levels[:, 2] == 2)[0])
+    effects = average_effects(RUNS.subset(learned), np.zeros((int(learned.sum()), 1)))
+    lost = RUNS.changes.index(Change(2, 2))
+    assert np.isnan(effects.error[:, 0]).tolist() == [k == lost for k in range(5)]
+
+
+def test_tuned_effects_compare_levels_at_their_best_rates():
+    """The change is better at its best rate, and worse on average."""
+    scores = of_levels(RUNS, lambda a, b, c, d, r: [[0, 0.1], [0.4, -0.1]][b][r], 1e-6)
+    place = RUNS.changes.index(Change(1, 1))
+    assert tuned_effects(RUNS, scores, scores, 0).effect[place, 0] == pytest.approx(-0.1, abs=1e-3)
+    assert average_effects(RUNS, scores).effect[place, 0] == pytest.approx(0.1, abs=0.05)
+    assert best_rates(RUNS, 1, scores[:, 0]).tolist() == [[0, 0], [1, 1]]
+
+
+def test_each_optimizer_has_its_own_best_rate():
+    scores = of_levels(RUNS, lambda a, b, c, d, r: (r - a) ** 2 + 0.25 * b - 0.5 * a, 1e-6)
+    effects = dict(zip(RUNS.changes, tuned_effects(RUNS, scores, scores, 0).effect, strict=True))
+    assert effects[Change(0, 1)] == pytest.approx(-0.5, abs=1e-4)
+    assert effects[Change(1, 1)] == pytest.approx(0.25, abs=1e-4)
+
+
+def test_interaction_beyond_noise_is_measured():
+    plan = draw(600, (2,) * 6, [], 60, seed=1)
+    runs = Runs.of(plan, (2,) * 6)
+    rng = np.random.default_rng(1)
+    sizes = {pair: 0.1 * rng.standard_normal() for pair in itertools.combinations(range(6), 2)}
+    true = np.sqrt(sum(size**2 for size in sizes.values()) / 16)
+
+    def effect(*levels):
+        return sum(size * levels[f] * levels[g] for (f, g), size in sizes.items())
+
+    measured = interaction(runs, of_levels(runs, effect, 0.05)[:, 0])
+    assert measured.interval[0] <= true <= measured.interval[1]
+    assert measured.deviation == pytest.approx(true, rel=0.2)
+    assert measured.run_deviation == pytest.approx(0.05, rel=0.2)
+    assert measured.pair_deviation == pytest.approx(measured.deviation / pair_variance(runs) ** 0.5)
+    without = interaction(runs, of_levels(runs, lambda *levels: sum(levels), 0.05)[:, 0])
+    assert without.interval[0] == 0 and without.share > 0.95
+
+
+def test_a_pair_that_interacts_is_found_and_tested():
+    scores = of_levels(RUNS, lambda a, b, c, d, r: 0.3 * b * (c == 2), 0.05)[:, 0]
+    best = strongest_pairs(RUNS, scores)[0]
+    assert best.pair == (Change(1, 1), Change(2, 2))
+    assert best.effect == pytest.approx(0.3, abs=0.1) and best.p < 0.001
+    null = strongest_pairs(RUNS, of_levels(RUNS, lambda *levels: 0.0, 0.05)[:, 0])
+    assert min(test.p for test in null) > 0.05
+
+
+def test_the_prediction_takes_the_best_levels_and_shrinks_chance():
+    deviations = 0.01 * np.eye(5)
+    effects = np.array([-0.12, 0.03, 0.02, -0.04, np.nan])
+    best = predict(RUNS.changes, effects, deviations)
+    assert best.changes == (Change(0, 1), Change(2, 2))
+    assert -0.16 < best.effect < -0.15 and best.error == pytest.approx(0.0141, rel=0.05)
+    noise = 0.01 * np.random.default_rng(0).standard_normal(200)
+    shrunk, _ = shrink(noise, 0.01**2 * np.eye(200))
+    assert np.abs(shrunk).max() < 0.005
+
+
+def test_redrawn_plans_give_a_p_value():
+    scores = of_levels(RUNS, lambda a, b, c, d, r: 0.1 * b, 0.05)[:, 0]
+    p = randomisation_p(PLAN.levels, RUNS, scores, [], seed=1, redrawn=49)
+    effects = average_effects(RUNS, scores[:, None])
+    one_sided = effects.p_at_most(0.0)[:, 0]
+    assert p[RUNS.changes.index(Change(1, 1))] == 0.02
+    assert p == pytest.approx(2 * np.minimum(one_sided, 1 - one_sided), abs=0.25)
+
+
+@pytest.mark.parametrize("tuned", [False, True])
+def test_the_forecast_is_the_spread_of_effects(tuned):
+    rng = np.random.default_rng(0)
+    scores = 0.3 * rng.standard_normal((len(RUNS.levels), 400))
+    certain = scores + 9.0 * (RUNS.levels[:, 4, None] == 1)  # the first rate is always chosen
+    effects = tuned_effects(RUNS, certain, scores, 0, 2) if tuned else average_effects(RUNS, scores)
+    forecast = expected_errors(RUNS, 0.3, 0.0, tuned=tuned)
+    assert effects.effect.std(1) == pytest.approx(forecast, rel=0.15)
+
+
+def test_the_error_contains_the_choice_between_almost_equal_rates():
+    """An error that ignores the choice is too small."""
+    rng = np.random.default_rng(0)
+    validation = rng.standard_normal((len(RUNS.levels), 150)) + 0.3 * RUNS.levels[:, 4, None]
+    effects = tuned_effects(RUNS, validation, validation, 0, 4)
+    spread = (effects.effect**2).mean() ** 0.5
+    assert (effects.error**2).mean() ** 0.5 > spread
+    assert (np.abs(effects.effect) > effects.half_width(0.95)).mean() <= 0.06
