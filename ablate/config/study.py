@@ -154,6 +154,8 @@ class Study(TypedDict):
     # variants, each compared with the baseline; factors and claims are made from them
     screen: NotRequired[Screen | None]
     figures: NotRequired[list[Shown]]  # figures that the report shows before its usual figures
+    # true (set for a sweep without a study): not registered, so all verdicts are exploratory
+    exploratory: NotRequired[bool]
 
 
 USUAL: dict[Any, dict[str, Any]] = {
@@ -173,6 +175,6 @@ USUAL: dict[Any, dict[str, Any]] = {
     Study: {
         **{"seeds": "${budget.seeds}", "looks": None, "nuisance": [], "tune": None, "match": None},
         **{"expect": "different", "fixed": [], "literature": "", "published": [], "figures": []},
-        "screen": None,
+        **{"screen": None, "exploratory": False},
     },
 }

@@ -29,9 +29,11 @@ from ablate.evidence.types import Regime, Study
 from ablate.record.files import check_name
 from ablate.sweep.apart import check_swept
 from ablate.sweep.cell import config_dirs, plain_study
-from ablate.sweep.describe import describe
+from ablate.sweep.describe import components, describe
 from ablate.sweep.planned import PlannedSweep
+from ablate.sweep.question import ask
 from ablate.sweep.share import alone, enter
+from ablate.verdict.conclude import UNREGISTERED
 from ablate.verdict.stages import check_looks
 from ablate.verdict.study_checks import check_study
 
@@ -62,7 +64,10 @@ def register_study(sweep: PlannedSweep) -> None:
         about: Any = {"name": config.name, "study": sweep.study, "regime": regime(config)}
         registration: Any = {}
         registered: Any = {}
-        if sweep.study is not None:
+        if sweep.study is not None and sweep.study.get("exploratory"):
+            shared = components(config.hydra.runtime.choices, sweep.study["factors"])
+            registration = {**UNREGISTERED, "components": shared}
+        elif sweep.study is not None:
             entry, registered = describe(sweep, about["regime"])
             registration = register(Path(config.paths.results), entry)
         about["registration"] = {**registration, "command": command_of(config)}
@@ -92,6 +97,8 @@ def checked(config: DictConfig) -> Study | None:
     if study is not None:
         check_study(study)
         check_looks(study)
+    elif not is_part(config):
+        ask(config)
     return study
 
 

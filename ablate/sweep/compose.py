@@ -63,6 +63,7 @@ def compose(
             composed = arm.arm
         else:
             composed = loader.load_sweep_config(config, list(overrides))
+            share_question(config, composed)
             _settle(composed, expanded)
             with open_dict(composed):
                 composed.hydra.sweep.dir = str(sweep)  # the cells share the time stamp of the sweep
@@ -70,6 +71,15 @@ def compose(
         cells.append(Cell(number, label, overrides, composed))
         arms.setdefault(_without(overrides, varied), cells[-1])
     return cells
+
+
+def share_question(config: DictConfig, composed: DictConfig) -> None:
+    """Give the config of a run the name and the study of its sweep, if the sweep has made its study
+    from the command (ablate.sweep.question).
+    """
+    if composed.study is None and config.study is not None:
+        with read_write(composed):
+            composed.name, composed.study = config.name, copy.deepcopy(config.study)
 
 
 def _without(overrides: Overrides, varied: str) -> Overrides:

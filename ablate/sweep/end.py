@@ -123,7 +123,8 @@ def _judge(config: DictConfig, evidence: Evidence) -> Verdict | None:
     from ablate.wandb.analysis import log_analysis  # imports W&B
 
     sweep = _folder(config)
-    evidence = looked(Path(config.paths.results), sweep, evidence)
+    if not evidence.study.get("exploratory"):
+        evidence = looked(Path(config.paths.results), sweep, evidence)
     evidence.save(sweep)
     if evidence.is_part:
         return None

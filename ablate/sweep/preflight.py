@@ -63,7 +63,8 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
             built[cell.number] = builder(job)
         kept = _kept_bytes(built[cell.number].model) * (2 if job.short else 1)
         needed += kept * count.pop(id(cell.arm), 0)
-    if cells and cells[0].config.study is not None:
+    # the arms of an exploratory study are what the command says, whatever else differs with them
+    if cells and (study := cells[0].config.study) is not None and not study.exploratory:
         check_arms(arms, plain_study(cells[0].config), built)
     if cells:
         largest = max(_kept_bytes(arm.model) for arm in built.values())

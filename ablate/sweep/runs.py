@@ -23,6 +23,7 @@ from ablate.sweep.cell import Cell, plain_study
 from ablate.sweep.compose import compose
 from ablate.sweep.describe import planned_seeds
 from ablate.sweep.planned import PlannedSweep
+from ablate.sweep.question import with_claims
 from ablate.sweep.tuning import screening_jobs
 from ablate.verdict.sides import ContrastError, slope
 
@@ -64,7 +65,8 @@ def plan_runs(
     from ablate.sweep.preflight import preflight
 
     checked = preflight(cells, screening)
-    return replace(sweep, cells=cells, screening=screening, seeds=seeds, checked=checked)
+    sweep = replace(sweep, cells=cells, screening=screening, seeds=seeds, checked=checked)
+    return with_claims(sweep)
 
 
 def leave_out(cells: Sequence[Cell], without: Iterable[Mapping[str, object]]) -> list[Cell]:

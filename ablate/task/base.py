@@ -106,6 +106,7 @@ class Task(ABC):
         scores_all: whether all targets except padding are scored.
         metrics: metrics of the task's evaluations by name; validation computes only the metrics
             whose attribute `split` is "val".
+        main: name of the metric in which a sweep without a study compares its runs.
     """
 
     inputs: type
@@ -115,6 +116,7 @@ class Task(ABC):
     writes: ClassVar[bool] = False
     scores_all: ClassVar[bool] = True
     metrics: ClassVar[Mapping[str, Metric]]
+    main: ClassVar[str] = "nll"
 
     def begin(self, tokenizers: Tokenizers) -> None:  # noqa: B027
         """Store the tokenizers, which have the vocabularies; called before the first batch.

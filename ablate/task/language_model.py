@@ -42,6 +42,7 @@ class LanguageModel(Task):
     reads_source = False
     packs = True
     writes = True
+    main = "bpb"
     metrics: ClassVar[Mapping[str, Metric]] = {
         **LIKELIHOOD,
         **{name: METRICS[name] for name in ("bpb", "nll_per_character")},

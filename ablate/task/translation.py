@@ -44,6 +44,7 @@ class Translation(Task):
 
     inputs = Seq2Seq
     generates = True
+    main = "bleu"
     metrics: ClassVar[Mapping[str, Metric]] = {
         name: METRICS[name]
         for name in (

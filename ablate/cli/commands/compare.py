@@ -1,7 +1,7 @@
 """Compare arms of runs that were trained elsewhere: a verdict from a table of runs.
 
-SOURCE is a CSV, TSV, JSONL or Parquet file; a folder of TensorBoard or Lightning; or
-wandb://ENTITY/PROJECT. docs/howto/referee.md explains how to compare runs of your own.
+SOURCE is a CSV, TSV, JSONL or Parquet file; a folder of TensorBoard or Lightning;
+wandb://ENTITY/PROJECT; or the folder of a sweep, whose own question needs no options. docs/howto/referee.md explains how to compare runs of your own.
 
 example:
   ablate compare runs.csv --arm variant --metric val_loss --better lower \\
@@ -10,7 +10,9 @@ example:
 
 import argparse
 import csv
+from pathlib import Path
 
+from ablate.cli.commands import judge
 from ablate.cli.parser import PATH, TEXT, Kind, Parser
 
 FIRST = "reading the runs"
@@ -62,9 +64,18 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         UserError: the source cannot be read, or no statistical rule can answer the question.
     """
+    from ablate.evidence.seal import ABOUT
     from ablate.referee.compare import compare
 
-    compare(arguments.source, **asked(arguments)).show(arguments.to, as_json=arguments.json)
+    runs, folder = arguments.source, Path(arguments.source).expanduser()
+    if (folder / ABOUT).is_file():
+        if not asked(arguments):
+            judge.run(argparse.Namespace(**vars(arguments), study=None, tables=None))
+            return
+        from ablate.sweep.frame import frame  # imports pandas
+
+        runs = frame(folder, curves=False)
+    compare(runs, **asked(arguments)).show(arguments.to, as_json=arguments.json)
 
 
 def _names(text: str) -> list[str]:

@@ -1,0 +1,67 @@
+"""A sweep without a study compares the options that its command lists."""
+
+import json
+
+import pytest
+
+from ablate.sweep.begin import composed
+from ablate.sweep.runs import plan_runs
+
+
+@pytest.fixture
+def planned(small):
+    def plan(*overrides):
+        with composed([*small, *overrides]) as sweep:
+            return plan_runs(*sweep)
+
+    return plan
+
+
+def test_each_option_is_compared_with_the_first_over_all_other_options(planned):
+    sweep = planned("model.n_heads=2,1,4", "model/norm=layer_norm,rms_norm", "seed=3,4")
+    assert sweep.config.name == "n_heads_2_1_4_norm_layer_norm_rms_norm"
+    assert sweep.study["factors"] == ["model.n_heads", "model/norm"]
+    assert sweep.study["exploratory"] and sweep.study["seeds"] == 2
+    arms = [(claim["treatment"], claim["baseline"]) for claim in sweep.study["claims"]]
+    assert arms == [
+        ({"model.n_heads": 1}, {"model.n_heads": 2}),
+        ({"model.n_heads": 4}, {"model.n_heads": 2}),
+        ({"model/norm": "rms_norm"}, {"model/norm": "layer_norm"}),
+    ]
+    assert {claim["metric"] for claim in sweep.study["claims"]} == {"test/bleu"}
+    assert all(cell.config.study.claims[2].treatment for cell in sweep.cells)
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["seed=1,2"],
+        ["task=translation,denoising"],  # they share no metric
+        ["model.n_heads=1,2", "probe=parameter_count"],
+        ["model.n_heads=1,2", "replicate=0,1"],
+        ["model.n_heads=1,2", "without=[{model.n_heads:2}]"],
+    ],
+    ids=lambda words: words[-1],
+)
+def test_a_sweep_that_compares_nothing_in_one_metric_has_no_question(planned, overrides):
+    sweep = planned(*overrides)
+    assert sweep.study is None and all(cell.config.study is None for cell in sweep.cells)
+
+
+def test_a_name_of_the_user_stays(planned):
+    assert planned("model.n_heads=1,2", "name=mine").config.name == "mine"
+
+
+def test_a_comparison_ends_with_an_exploratory_answer_and_a_report(command, small, tmp_path):
+    status, output, error = command(*small, "model.n_heads=1,2", "seed=1,2", "-m")
+    assert status == 0, error
+    (folder,) = (tmp_path / "results" / "sweeps" / "n_heads_1_2").glob("*")
+    (claim,) = json.loads((folder / "verdict.json").read_text())["claims"]
+    assert claim["exploratory"] and claim["pairs"] == 2
+    assert claim["statement"] in output
+    assert (folder / "figures" / "curves.svg").exists()
+    assert not (tmp_path / "results" / "book.jsonl").exists()  # the question was not registered
+    for judged in (["judge", folder], ["compare", folder]):
+        assert claim["statement"] in command(*judged)[1]
+    words = ["--metric", "test/nll", "--arm", "model.n_heads", "--baseline", "1", "--pair", "seed"]
+    assert "test/nll" in command("compare", folder, *words, "--better", "lower")[1]
