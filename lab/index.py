@@ -1,28 +1,29 @@
-"""Write a table with the verdicts of all experiments in a folder to the folder's README.md."""
+"""Write tables with the verdicts of all experiments in a folder to the folder's README.md."""
 
 import argparse
+from collections import Counter
 from pathlib import Path
 from urllib.parse import quote
 
 from ablate.cli.parser import Parser
-from ablate.config.labels import option_label
+from ablate.config.labels import experiment_title, option_label
 from ablate.errors import UserError
 from ablate.evidence.types import Entry, Verdict
+from ablate.ledger.claims import read_claims
 from ablate.phrases import each_of, grouped, listed, text
 from ablate.record.files import write_text, writing
-from ablate.verdict.decision import at_each_budget, read_verdict, was_trained
+from ablate.verdict.decision import read_verdict, was_trained
 from ablate.verdict.replication import RULE, Replication, asked_again, read_contest
-from ablate.words.answer import evidence_line
 from ablate.words.opening import graded
 from lab.command import main
 
 FIRST = "reading the verdicts"
-HEAD = ["Experiment", "Claim", "Answer", "Evidence"]
+HEAD = ["Experiment", "Setting", "Answers", "First claim"]
 TITLE = (
-    "# Answers\n\nOne row for each claim and budget. The report of an experiment says how it was "
-    "tested.\n\n"
+    "# Answers\n\nOne row for each experiment, grouped by question. The report of an experiment "
+    "has the evidence for each answer. `ablate ledger WORDS` searches all claims.\n\n"
 )
-FRESH = "; fresh seeds: "
+OTHER = "Other questions"  # group of an experiment whose claims no document makes
 AGAIN = "Fresh seeds, where `ablate reproduce` asked them (docs/explanation/statistics.md). "
 
 
@@ -52,7 +53,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def index(folder: Path) -> str:
-    """Return the table of all experiments as Markdown, with a heading.
+    """Return the tables of all experiments as Markdown, one for each group of claims.
 
     Raises:
         UserError: no experiment in the folder has a verdict, or a verdict is damaged.
@@ -60,43 +61,60 @@ def index(folder: Path) -> str:
     paths = sorted(folder.glob("*/verdict.json"))
     if not paths:
         raise UserError(f"{folder} has no experiment with a verdict.json")
-    rows = [row for path in paths for row in _rows(read_verdict(path), path)]
-    rule = f"{AGAIN}{RULE}\n\n" if any(FRESH in row[2] for row in rows) else ""
-    return f"{TITLE}{rule}" + "".join(
-        f"| {' | '.join(row)} |\n" for row in (HEAD, ["---"] * len(HEAD), *rows)
-    )
+    group_of = {claim.id: claim.group for claim in read_claims()}
+    tables: dict[str, list[list[str]]] = {group: [] for group in (*group_of.values(), OTHER)}
+    contests = [read_contest(path.parent) for path in paths]
+    for path, contest in zip(paths, contests, strict=True):
+        verdict = read_verdict(path)
+        groups = Counter(group_of.get(claim["id"], OTHER) for claim in verdict["claims"])
+        listed_groups = [group for group, _ in groups.most_common() if group != OTHER]
+        tables[(listed_groups or [OTHER])[0]].append(_row(verdict, path, contest))
+    parts = [_table(group, rows) for group, rows in tables.items() if rows]
+    rule = f"{AGAIN}{RULE}\n\n" if any(contests) else ""
+    return TITLE + rule + "\n".join(parts)
 
 
-def _rows(verdict: Verdict, path: Path) -> list[list[str]]:
-    """Return the four cells of each claim of an experiment.
+def _table(group: str, rows: list[list[str]]) -> str:
+    lines = "".join(f"| {' | '.join(row)} |\n" for row in (HEAD, ["---"] * len(HEAD), *rows))
+    return f"## {group}\n\n{lines}"
 
-    The first row also names the experiment with its corpus, model and number of steps.
+
+def _row(verdict: Verdict, path: Path, contest: list[Replication]) -> list[str]:
+    """Return the cells of an experiment: its title, its setting, the number of claims with each
+    answer, and its first claim.
     """
-    name, regime = verdict["experiment"], verdict["regime"]
+    name, regime, claims = verdict["experiment"], verdict["regime"], verdict["claims"]
     trained = f"{grouped(regime['steps'])} steps" if was_trained(verdict) else "not trained"
     corpora = listed([option_label("data", name) for name in each_of(regime["data"])])
-    place = f"{corpora}, model {listed(each_of(regime['model']))}, {trained}"
-    first = f"[{text(name)}]({quote(path.parent.name)}/report.md): {text(place)}"
-    contest = read_contest(path.parent)
-    return [
-        [first if number == 0 else "", _stated(claim), *_answer(claim, contest)]
-        for number, claim in enumerate(at_each_budget(verdict["claims"]))
-    ]
+    setting = f"{corpora}, model {listed(each_of(regime['model']))}, {trained}"
+    title = experiment_title(name).title or name
+    link = f"[{text(title)}]({quote(path.parent.name)}/report.md)"
+    return [link, text(setting), _answers(claims, contest), _first(claims[0])]
 
 
-def _stated(claim: Entry) -> str:
-    after = f" (after {grouped(claim['steps'])} steps)" if "steps" in claim else ""
-    reading = f" *{text(claim['reading'])}*" if claim.get("reading") else ""
-    return text(claim["statement"]) + reading + after
+def _answers(claims: list[Entry], contest: list[Replication]) -> str:
+    """Return how many claims have each answer, and how many answers fresh seeds reproduced."""
+    counts = Counter(_answer(claim) for claim in claims)
+    again = Counter(
+        each["replication"] for claim in claims if (each := asked_again(claim, contest))
+    )
+    parts = [_counted(counts), *([f"fresh seeds: {_counted(again)}"] if again else [])]
+    return "; ".join(parts)
 
 
-def _answer(claim: Entry, contest: list[Replication]) -> list[str]:
-    """Return two cells: the answer with the result of a replication, and the line of evidence."""
-    exploratory = ", exploratory" if claim.get("exploratory") else ""
-    again = asked_again(claim, contest)
-    fresh = f"{FRESH}{again['replication']}" if again else ""
-    answer = graded(claim["verdict"], claim.get("grade", ""))
-    return [f"{answer}{exploratory}{fresh}", text(evidence_line(claim, claim))]
+def _counted(counts: Counter[str]) -> str:
+    return ", ".join(f"{count} {word}" for word, count in counts.items())
+
+
+def _answer(claim: Entry) -> str:
+    """Return the answer to a claim without its grade, and whether it is exploratory."""
+    return graded(claim["verdict"], "") + (", exploratory" if claim["exploratory"] else "")
+
+
+def _first(claim: Entry) -> str:
+    exploratory = ", exploratory" if claim["exploratory"] else ""
+    answer = graded(claim["verdict"], claim.get("grade", "")).capitalize()
+    return f"**{answer}{exploratory}.** {text(claim['statement'])}"
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Compare arms of runs that were trained elsewhere: a verdict from a table of runs.
 
 SOURCE is a CSV, TSV, JSONL or Parquet file; a folder of TensorBoard or Lightning;
-wandb://ENTITY/PROJECT; or the folder of a sweep, whose own question needs no options. docs/howto/referee.md explains how to compare runs of your own.
+wandb://ENTITY/PROJECT; or the folder of a sweep, whose own question needs no options.
+docs/howto/referee.md explains how to compare runs of your own.
 
 example:
   ablate compare runs.csv --arm variant --metric val_loss --better lower \\
