@@ -9,7 +9,6 @@ that works for a study works for such a sweep.
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -90,13 +89,13 @@ def with_claims(sweep: PlannedSweep) -> PlannedSweep:
     return replace(sweep, study=plain_study(config) if claims else None)
 
 
-def _claims(sweep: PlannedSweep, metric: str) -> Iterator[dict[str, Any]]:
+def _claims(sweep: PlannedSweep, metric: str) -> Iterator[dict[str, object]]:
     """Yield a claim for each option of each factor except the first option."""
     about = metric_of(metric)
     for factor in sweep.study["factors"] if sweep.study else ():
         levels = {text_key({factor: x}): x for x in (c.levels[factor] for c in sweep.cells)}
-        first, *others = ({factor: level} for level in levels.values())
-        for option in others:
+        first, *options = ({factor: level} for level in levels.values())
+        for option in options:
             arm, other = arm_label(option), arm_label(first)
             yield {
                 "id": f"{factor}={value_text(option[factor])}",
