@@ -97,7 +97,7 @@ def checked(config: DictConfig) -> Study | None:
     if study is not None:
         check_study(study)
         check_looks(study)
-    elif not is_part(config):
+    else:
         ask(config)
     return study
 
