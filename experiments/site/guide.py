@@ -14,11 +14,11 @@ from markupsafe import Markup, escape
 
 from ablate.ledger.headline import MIXED, NOT_TESTABLE, NOT_TESTED, UNDECIDED
 from ablate.metric.table import metric_of
+from ablate.verdict.decision import SUPPORTED
 from experiments.site.front import sure
 from experiments.site.model import Site
 from experiments.site.view import View, views
-
-FIRST = ("preln_vs_postln", "preln_solves_gradient_problem")  # the preferred experiment and claim
+from experiments.site.wording import is_single
 
 MEANINGS = {
     "supported": "The experiment shows what the sentence says.",
@@ -48,21 +48,24 @@ def whole(site: Site) -> dict[str, object]:
 
 
 def example(site: Site) -> View | None:
-    """Return a verdict that the page for beginners explains: on two arms over several seeds, with a
-    margin. The result is None if there is no such verdict.
+    """Return the verdict that the page for beginners explains; None if there is no such verdict.
+
+    It compares two arms, decides its claim alone, and stays the same with a correction for all
+    claims of the site, so the page of its claim gives the same answer. It has the most seeds.
     """
     candidates = [
         view
         for entry in site.entries
+        if entry.verdict == SUPPORTED and is_single(entry.headline)
         for view in views(entry, site)
-        if view.finding.kind == "superiority"
+        if view.decides
         and view.is_drawable
-        and view.claim["pairs"] > 2
+        and view.finding.kind == "superiority"
         and view.claim["margin"]
         and not view.claim["minus"]
+        and not view.changes_by_correction
     ]
-    first = [view for view in candidates if (view.finding.experiment, view.finding.claim) == FIRST]
-    return next(iter([*first, *candidates]), None)
+    return max(candidates, key=lambda view: view.claim["pairs"], default=None)
 
 
 @dataclass(frozen=True)
