@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from ablate.referee.verdict import Verdict
+    from ablate.referee.compare import Comparison
 
 __version__ = "0.1.0"
 
@@ -47,7 +47,7 @@ def load(source: str | PathLike[str] = "results", *, curves: bool = False) -> "D
     return frame(Path(source).expanduser(), curves=curves)
 
 
-def compare(runs: Any, *, metric: str, better: str, **design: Any) -> "Verdict":
+def compare(runs: Any, *, metric: str, better: str, **design: Any) -> "Comparison":
     """Return a verdict that compares arms (groups of runs with the same settings).
 
     Any program may have trained the runs.
@@ -63,8 +63,7 @@ def compare(runs: Any, *, metric: str, better: str, **design: Any) -> "Verdict":
             other keys of a study, which docs/howto/referee.md lists.
 
     Returns:
-        A verdict: print it, or read its `headline`, `evidence` and `details`, or call `to_dict()`,
-        `to_frame()`, `plot()` or `write(folder)`.
+        The verdict: print it, or call `to_dict()`, `to_frame()`, `plot()` or `write(folder)`.
 
     Raises:
         UserError: the runs cannot be read, or they cannot answer the question.
@@ -74,7 +73,7 @@ def compare(runs: Any, *, metric: str, better: str, **design: Any) -> "Verdict":
     return compare(runs, metric=metric, better=better, **design)
 
 
-def judge(runs: Any, study: "str | PathLike[str] | Mapping[str, object]") -> "Verdict":
+def judge(runs: Any, study: "str | PathLike[str] | Mapping[str, object]") -> "Comparison":
     """Return the verdicts of a study; any program may have trained the runs.
 
     Args:

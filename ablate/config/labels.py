@@ -53,7 +53,10 @@ def texts_of_task(options: Mapping[str, str]) -> str:
 
 
 def use_labels(labels: Mapping[str, str]) -> None:
-    """Use these labels, by GROUP=OPTION, for the user's options from now on, and no others."""
+    """Use these labels, by GROUP=OPTION, for the user's options from now on, and no others.
+
+    The names in a table of runs are labelled in the same way, by COLUMN=VALUE.
+    """
     _labels_of_user.clear()
     _labels_of_user.update(labels)
 
@@ -125,6 +128,8 @@ def level_label(factor: str, level: Any) -> str:
         factor: a config group, with or without a package such as @model.encoder.norm, or a key.
         level: the name of an option, or the value of the key.
     """
+    if of_user := _labels_of_user.get(f"{factor}={level}"):
+        return of_user
     if label := option_name(factor, level):
         group, _, place = factor.partition("@")
         part = place.removeprefix("model.").partition(".")[0]

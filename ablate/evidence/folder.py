@@ -36,7 +36,7 @@ from ablate.evidence.seal import (
     verify,
     write_about,
 )
-from ablate.evidence.types import About, Regime, Registration, Run, Study
+from ablate.evidence.types import About, Reason, Regime, Registration, Run, Study
 from ablate.record.files import finite, write_arrays, write_bytes
 
 Rows = Int[np.ndarray, "sentences 10"]
@@ -57,7 +57,8 @@ class Evidence:
     `statistics` has sacreBLEU's sufficient statistics of each test sentence, by run identity and
     split. `groups` has the group number of every sentence by split, if the corpus defines groups.
     `registered` is the study as it was registered, or empty if only the hash of that study is
-    known. `screening` has the runs that tuned a nuisance parameter.
+    known. `screening` has the runs that tuned a nuisance parameter. `notes` has caveats on a table
+    of runs that other programs made.
     """
 
     name: str
@@ -69,6 +70,14 @@ class Evidence:
     statistics: dict[str, dict[str, Rows]] = field(default_factory=dict)
     registered: Mapping[str, object] = field(default_factory=dict)
     groups: dict[str, Groups] = field(default_factory=dict)
+    notes: list[Reason] = field(default_factory=list)
+
+    @property
+    def is_table(self) -> bool:
+        """Whether the runs are those of a table, made by other programs: their settings and the
+        time of the question are unknown.
+        """
+        return any("design" in claim for claim in self.study["claims"])
 
     @property
     def is_part(self) -> bool:

@@ -25,7 +25,11 @@ Status = Literal["supported", "refuted", "inconclusive"]
 Grade = Literal[
     "", "direction only", "large enough to matter", "too small to matter", "the other way round"
 ]
-Method = Literal["every case", "t", "skewed t", "sign test", "Barnard", "none"]
+Method = Literal[
+    "every case", "t", "skewed t", "sign test", "Barnard", "none",
+    "Welch", "one sample", "contrast", "corrected Welch", "corrected one sample",
+    "corrected contrast", "stated noise", "least squares",
+]  # fmt: skip
 Noise = Literal["seeds", "sentences", "groups of sentences", "runs"]
 # values by metric, and optimiser steps under the key `step`; None means not finite
 Curve = dict[str, list[int | float | None]]
@@ -49,6 +53,27 @@ class Caveat(Reason):
 def reason(code: str, **values: object) -> Reason:
     """Return a reason as data."""
     return {"code": code, "values": values}
+
+
+class StatedNoise(TypedDict):
+    """The standard deviation of the runs of an arm, as the user states it, with its source."""
+
+    sd: float
+    source: str
+    df: float | None  # degrees of freedom of the standard deviation; None if it is exact
+
+
+class TableClaim(Claim):
+    """A claim about a table of runs that other programs made, with the design of its test.
+
+    In the design "one sample", the runs of an arm are compared with the number `target`.
+    """
+
+    design: str  # paired | unpaired | one sample
+    target: float | None
+    test: str  # t test: corrected (for skewness) | textbook
+    doubts: list[Reason]  # remarks on the runs of its arms
+    noise: StatedNoise | None
 
 
 class Regime(TypedDict):
@@ -321,6 +346,7 @@ class Answer(TypedDict):
     sentences: NotRequired[int]  # number of test sentences, if they contribute to the error
     cases: NotRequired[Cases]
     rates: NotRequired[list[tuple[int, int]]]  # unstable runs and all runs, first for the treatment
+    counts: NotRequired[list[int]]  # runs of each arm, if the runs are not paired
     information: NotRequired[list[float]]  # fraction of the seeds at each interim analysis
     interval_equivalence: NotRequired[list[float] | None]
     control: NotRequired[ControlOutcome | None]
@@ -350,6 +376,8 @@ class Entry(Question, Answer):
     fault: NotRequired[str]  # exact claims: metric of a deliberate fault (`control` of the claim)
     measures: NotRequired[str]
     control_measures: NotRequired[str]
+    design: NotRequired[str]  # of a table of runs (TableClaim)
+    target: NotRequired[float]  # the number with which an arm of a table is compared
     primary: bool
     arms: list[str]
     settings: NotRequired[dict[str, list[str]]]  # overrides that no label names, by arm

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 NOTHING = "-"
 MILLION = 1e6
 STEPS_TO = "steps_to"  # prefix of metrics of the validation curve: steps_to/nll_1.0
+RESULT = "result"  # the metric of a table of runs, whose column a claim names in `measures`
 UNIGRAM_BPB = "unigram_bpb"
 UNIGRAM = "unigram_nll"  # metric with the nll of a model without context
 
@@ -163,6 +164,8 @@ def metric_of(key: str) -> Metric:
     if place == STEPS_TO:
         nll = last.removeprefix("nll_")
         return Metric(f"steps to a validation nll of {nll}", "steps", 0, "lower")
+    if key == RESULT:
+        return Metric(key, "", 4)
     definition = METRICS.get(last)
     if definition is None:
         return Metric(key.replace("_", " "), "", 3)

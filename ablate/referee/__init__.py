@@ -1,1 +1,1 @@
-"""Judge runs that ablate did not train, from a table: comparisons and sample-size plans."""
+"""Turn a table of runs that other programs made into evidence, which is judged like a sweep."""

@@ -1,95 +1,104 @@
 """Implement `ablate.compare` and `ablate.judge`, which return verdicts on a table of runs."""
 
-import math
-from collections.abc import Iterable, Mapping
+import io
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from rich.console import Console
 
+from ablate.config.labels import use_labels
 from ablate.errors import UserError
-from ablate.evidence.foreign import source
-from ablate.evidence.foreign.frame import is_frame
-from ablate.evidence.foreign.table import Table
-from ablate.evidence.foreign.wandb_api import place_of, read_project
-from ablate.referee.decide import judge_runs
-from ablate.referee.question import Question
-from ablate.referee.reading import design_of, question, read_question
-from ablate.referee.runs import runs_of
-from ablate.referee.trust import steps
-from ablate.referee.verdict import Verdict, verdict
-from ablate.stats.means import variance_of
+from ablate.evidence.folder import Evidence
+from ablate.evidence.foreign.logs import Row
+from ablate.evidence.foreign.source import read
+from ablate.evidence.types import Verdict
+from ablate.record.files import check_writable, finite
+from ablate.referee.evidence import evidence_of
+from ablate.referee.question import Question, question_of, read_question
+from ablate.report.terminal import announce
+from ablate.verdict.conclude import conclude
+from ablate.words.answer import with_words
 
-WANDB = "wandb://"
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+WIDTH = 100_000  # of the text of a verdict, so that no line is broken
 
 
-def compare(runs: Any, **asked: Any) -> Verdict:
+class Comparison:
+    """The verdicts on the claims about a table of runs, which can be printed, drawn, converted to
+    plain data, and written to a folder.
+    """
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
+        self.verdict: Verdict = with_words(conclude(evidence))
+
+    def __str__(self) -> str:
+        use_labels(self.evidence.registration["labels"])
+        file = io.StringIO()
+        announce(Console(file=file, width=WIDTH, markup=False, highlight=False), self.verdict)
+        return file.getvalue().strip()
+
+    def to_dict(self) -> Row:
+        """Return everything as plain data, as in verdict.json.
+
+        The "effect" of a claim is positive if the treatment is better.
+        """
+        data: Row = finite(dict(self.verdict))
+        return data
+
+    def to_frame(self) -> "DataFrame":
+        """Return a data frame with a row per claim: verdict, effect, interval and p-values."""
+        import pandas as pd
+
+        keys = ("id", "reading", "verdict", "grade", "effect", "margin", "method", "headline")
+        rows = []
+        for claim in self.to_dict()["claims"]:
+            low, high = claim["interval"] or (None, None)
+            p = {f"p {side}": value for side, value in claim["p"].items()}
+            rows.append({**{key: claim.get(key) for key in keys}, "low": low, "high": high, **p})
+        return pd.DataFrame(rows)
+
+    def plot(self) -> "Figure":
+        """Return a figure with the effect of every claim; without an effect, with every run."""
+        from ablate.report.figures import figures
+
+        use_labels(self.evidence.registration["labels"])
+        return next(figures(self.evidence, self.verdict)).picture
+
+    def write(self, folder: Path) -> None:
+        """Write verdict.json, report.md and the figures into a folder.
+
+        Raises:
+            UserError: the folder cannot be written.
+        """
+        from ablate.report.write import write_files
+
+        use_labels(self.evidence.registration["labels"])
+        check_writable(folder)
+        write_files(self.evidence, self.verdict, folder)
+
+
+def compare(runs: Any, **asked: Any) -> Comparison:
     """Return the verdict on a source of runs; `ablate.compare` documents the arguments."""
-    return _verdict(runs, question(asked))
+    return _compare(runs, question_of(asked))
 
 
-def judge(runs: Any, study: str | PathLike[str] | Mapping[str, object]) -> Verdict:
+def judge(runs: Any, study: str | PathLike[str] | Mapping[str, object]) -> Comparison:
     """Return the verdicts of a study on the runs of a source; `ablate.judge` documents the
     arguments.
     """
     if isinstance(study, Mapping):
-        return _verdict(runs, question(study))
-    return _verdict(runs, read_question(Path(study).expanduser()))
+        return _compare(runs, question_of(study))
+    return _compare(runs, read_question(Path(study).expanduser()))
 
 
-def spread(
-    runs: Any, baseline: str | None, **columns: str | None
-) -> tuple[float, float, list[str]]:
-    """Return the standard deviation of an arm's runs, its degrees of freedom, and reasons to doubt
-    them.
-
-    Args:
-        runs: a source of runs, as for `ablate.compare`.
-        baseline: name of the arm.
-        **columns: the columns `metric`, `arm` (None if all runs are one arm), `run` and `step`
-            (None if each row is a run).
-
-    Raises:
-        UserError: the metric is missing, `arm` is given without `baseline` or the reverse, `run`
-            without `step` or the reverse, there is no such arm, or its runs do not vary.
-    """
-    if not columns["metric"] or bool(columns["arm"]) != bool(baseline):
-        raise UserError("a table needs --metric, and --arm and --baseline together or not at all")
-    design = design_of({"better": "lower", **{k: name for k, name in columns.items() if name}})
-    table = read(runs, design.columns, design.names)
-    counted = runs_of(table, design)
-    values = counted.values[counted.of_arm(baseline, "baseline")]
-    values = values[np.isfinite(values)]
-    variance = variance_of(values)
-    if variance is None or not variance.value:
-        raise UserError(
-            f"{design.metric}: {len(values)} runs show no run-to-run variation; give at least two "
-            "runs with different values"
-        )
-    return math.sqrt(variance.value), variance.df, [*steps(design, design.columns, table)]
-
-
-def read(runs: Any, wanted: Iterable[str], names: Iterable[str]) -> Table:
-    """Return the table of any source of runs, including a W&B project.
-
-    Args:
-        runs: a source of runs, as for `ablate.compare`.
-        wanted: the columns to read.
-        names: those of them that have names, which are texts as they are written.
-
-    Raises:
-        UserError: there is no such source, it cannot be read, or W&B needs a login.
-    """
-    if is_frame(runs) or not str(runs).startswith(WANDB):
-        return source.read(runs, wanted, names)
-    from ablate.wandb.connection import connect  # imports W&B
-
-    place = str(runs).removeprefix(WANDB)
-    place_of(place)
-    return read_project(connect(), place, wanted, names)
-
-
-def _verdict(runs: Any, asked: Question) -> Verdict:
-    table = read(runs, asked.columns, asked.names)
-    return verdict(asked, *judge_runs(asked, table))
+def _compare(runs: Any, question: Question) -> Comparison:
+    evidence = evidence_of(read(runs, question.columns), question)
+    if not evidence.study["claims"]:
+        raise UserError("there is no claim: name a baseline that has another arm, or a target")
+    return Comparison(evidence)

@@ -1,32 +1,104 @@
 """Define the question about a table of runs: how to read the table, and claims about the runs."""
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from ablate.errors import UserError, first_line
+from ablate.evidence.foreign.logs import Row
 
 RATE, LEAVE_OUT, REFUSE = "rate", "leave_out", "refuse"
-CORRECTED, TEXTBOOK = "corrected", "textbook"
+Positive = Field(default=0.0, ge=0, allow_inf_nan=False)
 
 
-@dataclass(frozen=True)
-class Noise:
-    """Run-to-run variation that is stated by the user.
+def _need(condition: object, message: str) -> None:
+    """Raise ValueError with a message unless a condition holds; pydantic reports it."""
+    if not condition:
+        raise ValueError(message)
 
-    Args:
-        sd: standard deviation of the runs of an arm; None if it is measured.
-        source: where the stated value comes from.
-        df: degrees of freedom of the stated value; infinite if it is exact.
+
+class Strict(BaseModel):
+    """A part of a question; an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Noise(Strict):
+    """The standard deviation of the runs of an arm, as the user states it, with its source.
+
+    `df` has the degrees of freedom of the standard deviation; by default, it is exact.
     """
 
-    sd: float | None = None
+    sd: float = Field(gt=0, allow_inf_nan=False)
+    source: str = Field(min_length=1)
+    df: float | None = Field(default=None, gt=0)
+
+
+class Claim(Strict):
+    """A claim about a table of runs.
+
+    Args:
+        id: name of the claim.
+        kind: superiority | equivalence | non_inferiority | exact | stability | trend.
+        treatment, baseline: arms, as a name or as values by column; without a treatment, every arm
+            except the baseline is compared with it.
+        target: a number that the treatment's mean is compared with, instead of a baseline.
+        margin: smallest difference that matters, in units of the metric; 0 if none is given.
+        tolerance: for an exact claim, the largest difference that counts as equal.
+        margin_reason, statement, source: texts for readers: why the margin was chosen, the claim as
+            a sentence, and where the claim comes from.
+        where: rows that the claim is about: for each column, the value of these rows.
+        minus: values by column that replace the values of `where` in a second difference, which is
+            subtracted from the first.
+        over, scale: for a trend, the numeric column, and linear | log | log_log.
+        plan_for: true effect for which the number of runs is planned.
+        alpha: significance level; by default, that of the design.
+    """
+
+    id: str = "claim"
+    kind: Literal[
+        "superiority", "equivalence", "non_inferiority", "exact", "stability", "trend"
+    ] = "superiority"
+    treatment: Any = None
+    baseline: Any = None
+    target: float | None = Field(default=None, allow_inf_nan=False)
+    margin: float = Positive
+    tolerance: float = Positive
+    margin_reason: str = ""
+    statement: str = ""
     source: str = ""
-    df: float = math.inf
+    where: Row = {}
+    minus: Row = {}
+    over: str = ""
+    scale: Literal["linear", "log", "log_log"] = "linear"
+    plan_for: float | None = None
+    alpha: float | None = Field(default=None, gt=0, lt=0.5)
+
+    @model_validator(mode="after")
+    def _fits(self) -> "Claim":
+        """Check that a statistical rule can decide the claim."""
+        against = (self.baseline is not None) + (self.target is not None)
+        if self.kind == "trend":
+            _need(self.over and not against, "a trend has a column `over`, and no baseline")
+        else:
+            _need(against == 1, "give either a baseline, or a number as the target")
+            sides = self.treatment is not None and self.baseline is not None
+            _need(not self.minus or sides, "minus needs a treatment and a baseline")
+        if self.kind in ("equivalence", "non_inferiority"):
+            _need(self.margin, f"{self.kind} needs a margin")
+        two = self.target is None and not self.minus
+        _need(self.kind != "stability" or two, "stability compares the failed runs of two arms")
+        either = not (self.margin and self.tolerance) and not self.minus
+        _need(self.kind != "exact" or either, "an exact claim has a tolerance or a margin")
+        _need(self.kind == "exact" or not self.tolerance, "tolerance is only for kind=exact")
+        return self
 
 
-@dataclass(frozen=True)
-class Design:
-    """How a table of runs is read.
+class Question(Strict):
+    """A question about a table of runs: how the table is read, and the claims.
 
     Args:
         metric: column with the result of a run.
@@ -45,150 +117,110 @@ class Design:
             than this value, or if its gain over it is less than half of the best gain in its arm.
         missing: rate | leave_out | refuse, or the value for a run without a result.
         noise: run-to-run variation, if it is stated.
-        test: corrected | textbook: whether the t test is corrected for skewness; "" means: only for
-            pairs, as for the seeds of a sweep.
-        alpha: 1 minus the level of the two-sided intervals; all claims share it.
+        test: corrected | textbook: whether the t test is corrected for skewness; by default, only
+            for pairs, as for the seeds of a sweep.
+        alpha: significance level.
         name: name of the study.
+        claims: the claims.
     """
 
     metric: str
-    better: str
+    better: Literal["lower", "higher"]
     arm: tuple[str, ...] = ()
     pair: str = ""
     group: str = ""
     run: str = ""
     step: str = ""
-    take: str = "last"
+    take: Literal["last", "best"] = "last"
     by: str = ""
-    reach: float | None = None
-    where: Mapping[str, object] = field(default_factory=dict)
-    failed: Mapping[str, object] = field(default_factory=dict)
-    floor: float | None = None
-    missing: str | float = RATE
-    noise: Noise = Noise()
-    test: str = ""
-    alpha: float = 0.05
+    reach: float | None = Field(default=None, allow_inf_nan=False)
+    where: Row = {}
+    failed: Row = {}
+    floor: float | None = Field(default=None, allow_inf_nan=False)
+    missing: Literal["rate", "leave_out", "refuse"] | float = "rate"
+    noise: Noise | None = None
+    test: Literal["", "corrected", "textbook"] = ""
+    alpha: float = Field(default=0.05, gt=0, lt=0.5)
     name: str = "comparison"
+    claims: tuple[Claim, ...] = ()
 
-    @property
-    def lower(self) -> bool:
-        """Whether a lower number is better; fewer steps to reach a target are always better."""
-        return self.better == "lower" or self.reach is not None
-
-    @property
-    def sign(self) -> float:
-        """-1 if a lower number is better, else 1."""
-        return -1.0 if self.lower else 1.0
-
-    @property
-    def corrects(self) -> bool:
-        """Whether the t test is corrected for skewness."""
-        return self.test == CORRECTED if self.test else bool(self.pair)
-
-    @property
-    def columns(self) -> list[str]:
-        """The names of all columns that the design needs."""
-        named = [*self.arm, self.metric, self.pair, self.group, self.run, self.step, self.by]
-        named += [*self.where, *self.failed]
-        return [name for name in dict.fromkeys(named) if name]
-
-    @property
-    def names(self) -> list[str]:
-        """The columns of names, such as arms and seeds, whose cells are texts as written."""
-        named = [*self.arm, self.pair, self.group, self.run]
-        return [*filter(None, named), *_texts(self.where), *_texts(self.failed)]
-
-
-def _texts(levels: object) -> list[str]:
-    """Return the columns for which a mapping from columns to values has a text; [] for another
-    object.
-    """
-    if not isinstance(levels, Mapping):
-        return []
-    lists = {name: x if isinstance(x, list) else [x] for name, x in levels.items()}
-    return [name for name, values in lists.items() if any(isinstance(x, str) for x in values)]
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A claim about a table of runs.
-
-    Args:
-        id: name of the claim.
-        kind: superiority | equivalence | non_inferiority | exact | stability | trend.
-        treatment, baseline: arms, as a label or as values by column; without a treatment, every
-            arm except the baseline is compared with it.
-        target: a number that the treatment's mean is compared with, instead of a baseline.
-        margin: smallest difference that matters, in units of the metric; 0 if none is given.
-        tolerance: for an exact claim, the largest difference that counts as equal.
-        margin_reason, statement, source: texts for readers: why the margin was chosen, the claim as
-            a sentence, and where the claim comes from.
-        where: rows that the claim is about: for each column, the value (or values) of these rows.
-        minus: values by column that replace the values of `where` in a second difference, which is
-            subtracted from the first.
-        over: for a trend, the numeric column.
-        scale: for a trend, linear | log | log_log.
-        plan_for: true effect for which the number of runs is planned; None for the default of the
-            kind.
-        alpha: 1 minus the level of the two-sided interval.
-    """
-
-    id: str = ""
-    kind: str = "superiority"
-    treatment: Any = None
-    baseline: Any = None
-    target: float | None = None
-    margin: float = 0.0
-    tolerance: float = 0.0
-    margin_reason: str = ""
-    statement: str = ""
-    source: str = ""
-    where: Mapping[str, object] = field(default_factory=dict)
-    minus: Mapping[str, object] = field(default_factory=dict)
-    over: str = ""
-    scale: str = "linear"
-    plan_for: float | None = None
-    alpha: float = 0.05
-
-    def rule(self) -> Any:
-        """Return the fields of the claim that its decision rule needs, by name: kind, margin,
-        alpha, over, scale and plan_for.
-        """
-        keys = ("kind", "margin", "alpha", "over", "scale", "plan_for")
-        return {key: getattr(self, key) for key in keys}
-
-    @property
-    def columns(self) -> list[str]:
-        """The names of the columns of the table that the claim uses to select runs and values."""
-        arms = [arm for arm in (self.treatment, self.baseline) if isinstance(arm, Mapping)]
-        levels = [*self.where, *self.minus, *(name for arm in arms for name in arm)]
-        return levels + ([self.over] if self.over else [])
-
-
-DESIGN = tuple(field.name for field in fields(Design))
-CLAIM = tuple(field.name for field in fields(Claim))
-
-
-@dataclass(frozen=True)
-class Question:
-    """A question about a table of runs: how to read the table, and the claims."""
-
-    design: Design
-    claims: tuple[Claim, ...]
+    @model_validator(mode="after")
+    def _fits(self) -> "Question":
+        """Check that the settings of the table do not exclude each other."""
+        _need(bool(self.run) == bool(self.step), "run and step belong together")
+        long = self.take != "last" or self.by or self.reach is not None
+        _need(self.step or not long, "take, by and reach need the columns run and step")
+        _need(self.take == "best" or not self.by, "by chooses the best row: give take=best")
+        steps = self.reach is None or (self.floor is None and self.take == "last")
+        _need(steps, "reach compares steps: it goes with neither floor nor take=best")
+        for claim in self.claims:
+            compares = claim.kind != "trend" and claim.target is None
+            paired = self.noise and self.pair and compares
+            _need(not paired, "noise is that of single runs, not of pairs: remove noise or pair")
+        return self
 
     @property
     def columns(self) -> list[str]:
         """The names of all columns that the question needs."""
-        named = [*self.design.columns, *(name for claim in self.claims for name in claim.columns)]
-        return list(dict.fromkeys(named))
+        named = [*self.arm, self.metric, self.pair, self.group, self.run, self.step, self.by]
+        named += [*self.where, *self.failed, *self.selecting, *(x.over for x in self.claims)]
+        return [name for name in dict.fromkeys(named) if name]
 
     @property
-    def names(self) -> list[str]:
-        """The columns of names, such as arms and seeds, whose cells are texts as written."""
+    def selecting(self) -> list[str]:
+        """The columns of the values by which claims select runs."""
         levels = [
             part
             for claim in self.claims
             for part in (claim.where, claim.minus, claim.treatment, claim.baseline)
         ]
-        of_claims = (name for part in levels for name in _texts(part))
-        return list(dict.fromkeys([*self.design.names, *of_claims]))
+        return [column for part in levels if isinstance(part, Mapping) for column in part]
+
+    @property
+    def measured(self) -> str:
+        """The name of the result of a run."""
+        return self.metric if self.reach is None else f"steps to {self.metric} {self.reach:g}"
+
+    @property
+    def is_lower_better(self) -> bool:
+        """Whether a lower result is better; fewer steps to reach a value are always better."""
+        return self.better == "lower" or self.reach is not None
+
+
+def question_of(given: Mapping[str, object]) -> Question:
+    """Return the question about a table of runs, from a mapping with the keys of a study file.
+
+    The fields of a single claim may be written beside those of the table, without a list of claims.
+    `where` then selects the rows of the whole table, unless `minus` needs the other rows, too.
+
+    Raises:
+        ValidationError: a key is unknown or missing, or its value is not allowed.
+    """
+    values: Row = dict(given)
+    if isinstance(values.get("arm"), str):
+        values["arm"] = (values["arm"],)
+    of_table = {*Question.model_fields} - ({"where"} if values.get("minus") else set())
+    of_claim = [key for key in Claim.model_fields if key in values and key not in of_table]
+    if "claims" not in values and of_claim:
+        values["claims"] = [{key: values.pop(key) for key in of_claim}]
+    elif isinstance(values.get("claims"), list):
+        values["claims"] = [
+            {"id": f"claim {number}", **claim} for number, claim in enumerate(values["claims"], 1)
+        ]
+    return Question(**values)
+
+
+def read_question(path: Path) -> Question:
+    """Return the question about a table of runs that a study file (YAML) states.
+
+    Raises:
+        UserError: the file is missing, or it is no mapping.
+        YAMLError, ValidationError: the file is malformed, or a value is not allowed.
+    """
+    try:
+        given = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} cannot be read: {first_line(error)}") from None
+    if not isinstance(given, dict):
+        raise UserError(f"{path}: it must be a mapping with keys such as metric and claims")
+    return question_of({"name": path.stem, **given})

@@ -1,376 +1,197 @@
-"""Reduce a table of runs to one value per run, and select the runs of the arms of a claim.
-
-The runs were not made by this package.
-"""
+"""Reduce a table of runs to one row and one result per run, and note what a reader should know."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+import pandas as pd
 
 from ablate.errors import UserError
-from ablate.evidence.foreign.long_form import (
-    best_rows,
-    check_runs,
-    curves,
-    ended_early,
-    last_rows,
-    repeated_steps,
-    steps_to,
-)
-from ablate.evidence.foreign.table import (
-    Numbers,
-    Row,
-    Rows,
-    Table,
-    labels_meant,
-    meant,
-    name_of_cell,
-)
-from ablate.phrases import listed
-from ablate.referee.question import LEAVE_OUT, RATE, REFUSE, Claim, Design
-from ablate.stats.means import variance_of
+from ablate.evidence.foreign.logs import Source
+from ablate.evidence.outcome import first_at
+from ablate.evidence.types import Reason, reason
+from ablate.referee.cells import Numbers, Rows, numbers, rows_with, texts
+from ablate.referee.question import LEAVE_OUT, RATE, REFUSE, Question
 from ablate.stats.ties import above, at_most
 from ablate.verdict.floor import PLATEAU
 
 LARGEST = 1e150  # largest value of a metric, because its square must not overflow
-ALL_RUNS = "all runs"  # the only arm of a table without arm columns
+# names of columns that tell that a row may be a step of a run
+STEPS = ("step", "_step", "global_step", "iteration", "iter", "epoch")
+# columns of W&B and MLflow, and their values for runs that did not finish normally
+STATES = ("state", "status")
+UNFINISHED = ("crashed", "failed", "killed", "preempted", "running", "scheduled", "unfinished")
 
 
-@dataclass(frozen=True)
-class Runs:
-    """The runs in a table that are compared, reduced to one row and one result per run.
+class Runs(NamedTuple):
+    """The runs of a table: a row for each run, its result, and remarks for the verdict.
 
-    Args:
-        design: how the table is read.
-        table: the columns of these runs.
-        values: result of each run; NaN for a run without a result.
-        without: whether a run failed, or its result is missing, NaN or infinite.
-        counts: numbers of rows and runs, and of runs without a value by reason.
+    The result of a run without a value is NaN: its value is missing or not finite, the question
+    marks the run as failed, or the run learned nothing.
     """
 
-    design: Design
-    table: Table
-    values: Numbers
-    without: Rows
-    counts: Mapping[str, int]
-
-    @property
-    def arms(self) -> list[str]:
-        """The labels of all arms, sorted."""
-        if not self.design.arm:
-            return [ALL_RUNS]
-        return sorted(self._labels[1])
-
-    def of_arm(self, arm: Any, key: str) -> Rows:
-        """Return a mask of the rows of an arm.
-
-        Args:
-            arm: the arm, as a label or as values by column.
-            key: key of the study that names the arm, for error messages.
-
-        Raises:
-            UserError: no run belongs to the arm.
-        """
-        if isinstance(arm, Mapping):
-            return matching(self.table, arm, key)
-        if not self.design.arm and arm in (None, ALL_RUNS):
-            return np.ones(self.table.rows, dtype=bool)
-        places, labels = self._labels
-        (label,) = _labels_of(arm, labels, key)
-        if label not in labels:
-            names = ", ".join(self.design.arm)
-            if not labels:
-                raise UserError(
-                    f"{key}={arm}: the rows that count have no value in {names}; if a run has many "
-                    "rows, write its arm into every row"
-                )
-            raise UserError(
-                f"{key}={arm}: no run has this value in {names}; {meant(label, labels)}"
-            )
-        if labels.count(label) > 1:
-            raise UserError(
-                f"{key}={arm}: several combinations of {', '.join(self.design.arm)} have this "
-                "name; write a study, and give the value of each column there"
-            )
-        return places == labels.index(label)
-
-    @cached_property
-    def _labels(self) -> tuple[np.ndarray, list[str]]:
-        parts = [self.table.column(name, "arm").labels() for name in self.design.arm]
-        if len(parts) == 1:
-            return parts[0]
-        places = np.stack([places for places, _ in parts], 1)
-        complete = (places >= 0).all(1)
-        combinations, inverse = np.unique(places[complete], axis=0, return_inverse=True)
-        joined = np.full(self.table.rows, -1)
-        joined[complete] = inverse.ravel()
-        names = [names for _, names in parts]
-        return joined, [
-            " ".join(labels[k] for k, labels in zip(combination, names, strict=True))
-            for combination in combinations
-        ]
+    frame: pd.DataFrame
+    results: Numbers
+    notes: list[Reason]
 
 
-def matching(table: Table, levels: Mapping[str, object], key: str) -> Rows:
-    """Return a mask of the rows of a table with the given values.
-
-    Args:
-        table: the table.
-        levels: for each column, a value or a list of allowed values.
-        key: key of the study that has these values, for error messages.
-
-    Raises:
-        UserError: there is no such column, or no row has one of the values, or all of them.
-    """
-    rows = np.ones(table.rows, dtype=bool)
-    for name, wanted in levels.items():
-        places, labels = table.column(name, key).labels()
-        allowed = _labels_of(wanted, labels, key)
-        if unknown := [label for label in allowed if label not in labels]:
-            raise UserError(f"{key}: no row has {name}={unknown[0]}; {meant(unknown[0], labels)}")
-        rows &= np.isin(places, [labels.index(label) for label in allowed])
-    if not rows.any():
-        raise UserError(f"{key}: no row has all of {dict(levels)}; remove or change one of them")
-    return rows
-
-
-def _labels_of(wanted: Any, labels: Sequence[str], key: str) -> list[str]:
-    """Return the labels of a column that a user means by a value, or by each value of a list.
-
-    Args:
-        wanted: the value, or the list of values.
-        labels: all labels of the column.
-        key: key of the study that has the value, for error messages.
-
-    Raises:
-        UserError: a value may mean several labels, as 1.1 may mean "1.1" and "1.10".
-    """
-    meant_by_user = []
-    for value in wanted if isinstance(wanted, list) else [wanted]:
-        alike = labels_meant(value, labels)
-        if len(alike) > 1:
-            raise UserError(
-                f"{key}={value}: there are the different names {listed(sorted(alike))}; write the "
-                "name as a text, in quotation marks"
-            )
-        meant_by_user += alike or [name_of_cell(value)]
-    return meant_by_user
-
-
-def runs_of(table: Table, design: Design) -> Runs:
-    """Return the runs in a table that are compared, reduced to one result per run.
-
-    Args:
-        table: the table of runs, with one or many rows per run.
-        design: how the table is read: which rows are used, and which columns have the result, the
-            arm and so on.
+def runs_of(source: Source, question: Question) -> Runs:
+    """Return the runs of a source that a question is about.
 
     Raises:
         UserError: a column is missing or has a wrong value, no run is left, or a run has no result
-            although the design refuses such runs.
+            although the question refuses such runs.
     """
-    counts = {"rows": table.rows}
-    if design.where:
-        table = table.take(matching(table, design.where, "where"))
-    table, values = _one_row_per_run(table, design, counts)
-    if not table.rows:
+    notes = [reason("table"), *(reason("source", text=note) for note in source.notes)]
+    selected = source.frame[rows_with(source.frame, question.where, "where")]
+    runs, results = _one_row_per_run(selected.reset_index(drop=True), question, notes)
+    if not len(runs):
+        raise UserError(f"{source.name}: no row is left to compare; check `where`, run and step")
+    runs = runs.reset_index(drop=True)
+    if len(source.frame) != len(runs):
+        notes.append(reason("rows", rows=len(source.frame), runs=len(runs)))
+    without = _failed(runs, results, question)
+    if count := int(without.sum()):
+        notes.append(_of_failed(count, len(runs), question))
+    notes += _of_columns(runs, without, question)
+    if copies := int(runs.astype(str).duplicated().sum()):
+        notes.append(reason("copies", rows=copies))
+    filled = question.missing if isinstance(question.missing, float) else math.nan
+    kept = ~without if question.missing == LEAVE_OUT else np.ones(len(runs), dtype=bool)
+    results = np.where(without, filled, results)
+    return Runs(runs[kept].reset_index(drop=True), results[kept], notes)
+
+
+def _failed(runs: pd.DataFrame, results: Numbers, question: Question) -> Rows:
+    """Return a mask of the runs without a result."""
+    failed = ~np.isfinite(results)
+    for column, values in question.failed.items():
+        failed |= rows_with(runs, {column: values}, "failed", required=False)
+    if np.abs(results[~failed]).max(initial=0.0) > LARGEST:
+        raise UserError(f"{question.metric}: values above {LARGEST:g} cannot be compared")
+    if question.floor is None:
+        return failed
+    # the rule of ablate.verdict.floor, within each arm and dataset
+    floor, sign = question.floor, -1.0 if question.is_lower_better else 1.0
+    gains = pd.Series(np.where(failed, np.nan, sign * (results - floor)))
+    columns = [*question.arm, *filter(None, [question.group])]
+    arms = [texts(runs, column) for column in columns] or [pd.Series("", index=gains.index)]
+    best = gains.groupby(arms).transform("max").clip(lower=0.0)
+    learned = [
+        above(gain, 0.0, abs(floor)) and at_most(PLATEAU * most, gain)
+        for gain, most in zip(gains, best, strict=True)
+    ]
+    return failed | ~np.array(learned, dtype=bool)
+
+
+def _of_failed(count: int, of: int, question: Question) -> Reason:
+    """Return a remark on the number of runs without a result."""
+    missing, metric = question.missing, question.metric
+    if missing == REFUSE:
+        raise UserError(f"{count} of {of} runs have no finite {metric} (missing={REFUSE})")
+    rules = {RATE: "their rates are compared, too", LEAVE_OUT: "they are left out"}
+    rule = rules.get(str(missing), f"{missing} stands for them")
+    return reason("missing", runs=count, of=of, column=metric, rule=rule)
+
+
+def _of_columns(runs: pd.DataFrame, without: Rows, question: Question) -> Iterator[Reason]:
+    """Yield remarks on columns: runs without a name, runs that did not finish, and rows that may be
+    steps.
+    """
+    for column in filter(None, (*question.arm, question.group, question.pair)):
+        if empty := int((texts(runs, column) == "").sum()):
+            yield reason("no_label", empty=empty, runs=len(runs), column=column)
+    for column in (name for name in runs if name.lower() in STATES):
+        states = texts(runs, column)[~without]
+        states = states[states.str.lower().isin(UNFINISHED)]
+        if len(states):
+            counts = {"runs": len(states), "of": len(runs)}
+            yield reason("unfinished", column=column, states=sorted(states.unique()), **counts)
+    if question.step or ("run" in runs and texts(runs, "run").is_unique):
+        return
+    for column in (name for name in STEPS if name in runs and name not in question.columns):
+        if 2 * texts(runs, column).value_counts().max() < len(runs):
+            yield reason("steps_as_runs", column=column)
+
+
+def _one_row_per_run(
+    frame: pd.DataFrame, question: Question, notes: list[Reason]
+) -> tuple[pd.DataFrame, Numbers]:
+    """Return a row for each run, and its result."""
+    results = numbers(frame, question.metric)
+    if not question.step:
+        return frame, results
+    runs = texts(frame, question.run)
+    for column in filter(None, (*question.arm, question.group, question.pair)):
+        _check_constant(runs, texts(frame, column), question.run)
+    points = pd.DataFrame({"run": runs, "step": numbers(frame, question.step), "value": results})
+    points["row"] = np.arange(len(points))
+    points = points[points.run != ""]
+    first = points.drop_duplicates("run").set_index("run")
+    recorded = np.isfinite(points.step) & (texts(frame, question.metric)[points.index] != "")
+    points = points[recorded].sort_values(["run", "step"], kind="stable")
+    notes += _of_curves(points, question.metric)
+    if question.reach is not None:
+        values = _steps_to(points, question, notes)
+        return frame.iloc[first.row], values.reindex(first.index).to_numpy(dtype=np.float64)
+    if question.take == "best":
+        points = _best_last(frame, points, question)
+    chosen = points.drop_duplicates("run", keep="last").set_index("run")
+    rows = chosen.row.reindex(first.index).fillna(first.row).astype(int)
+    return frame.iloc[rows], chosen.value.reindex(first.index).to_numpy(dtype=np.float64)
+
+
+def _check_constant(runs: pd.Series, names: pd.Series, run: str) -> None:
+    """Raise UserError if two rows of a run have different names in a column: then several runs have
+    one name, such as the same seed of two arms.
+    """
+    pairs = pd.DataFrame({"run": runs, "label": names})
+    pairs = pairs[(pairs.run != "") & (pairs.label != "")].drop_duplicates()
+    if (twice := pairs.run.duplicated()).any():
         raise UserError(
-            f"{table.source}: no row is left to compare; check `where` and the columns of the "
-            "design"
+            f"run={run}: the rows of {pairs.run[twice].iloc[0]} have two values of {names.name}; "
+            "name a column that has a different value for each run"
         )
-    marked = marked_failed(table, design)
-    without = marked | ~np.isfinite(values)
-    if (size := np.abs(values[~without]).max(initial=0.0)) > LARGEST:
-        raise UserError(
-            f"{table.source}: {design.metric} reaches {size:.3g}, but values above {LARGEST:g} "
-            "cannot be compared; write inf for runs that diverged"
-        )
-    counts |= {
-        "runs": table.rows,
-        "marked_failed": int(marked.sum()),
-        "infinite": int(np.isinf(values).sum()),
-        "without_value": int(without.sum()),
-    }
-    if counts["without_value"] and design.missing == REFUSE:
-        raise UserError(
-            f"{table.source}: {counts['without_value']} of {table.rows} runs have no finite "
-            f"{design.metric}, which missing={REFUSE} forbids; choose missing={LEAVE_OUT}, "
-            f"missing={RATE} or a value for them"
-        )
-    filled = isinstance(design.missing, float)
-    values = np.where(without, design.missing if filled else np.nan, values)
-    return Runs(design, table, values, without & (not filled), counts)
 
 
-def _one_row_per_run(table: Table, design: Design, counts: dict[str, int]) -> tuple[Table, Numbers]:
-    if not design.step:
-        return table, table.numbers(design.metric, "metric")
-    check_runs(table, design.run, [n for n in (*design.arm, design.group, design.pair) if n])
-    run_curves = curves(table, design.run, design.step, design.metric)
-    counts["ended_early"] = ended_early(run_curves)
-    counts["repeated_steps"] = repeated_steps(run_curves)
-    if design.reach is not None:
-        rows, values, reached = steps_to(run_curves, design.reach, design.better)
-        counts["not_reached"] = int((~reached & np.isfinite(values)).sum())
-    elif design.take == "best":
-        by = table.numbers(design.by or design.metric, "by")
-        if design.by and not np.isfinite(by[run_curves.rows]).any():
-            raise UserError(
-                f"by={design.by}: no row has both {design.metric} and a finite {design.by}, so no "
-                "row can be chosen; write both into the same row"
-            )
-        rows, values = best_rows(run_curves, by, design.better)
-    else:
-        rows, values = last_rows(run_curves)
-    return table.take(rows), values
+def _of_curves(points: pd.DataFrame, metric: str) -> Iterator[Reason]:
+    """Yield remarks on runs that ended before the longest run, and on steps with two rows."""
+    ends = points.groupby("run").step.max()
+    if early := int((ends < ends.max()).sum()):
+        yield reason("ended_early", runs=early, of=len(ends), column=metric)
+    if repeated := int(points.duplicated(["run", "step"]).sum()):
+        yield reason("steps_repeated", rows=repeated)
 
 
-def marked_failed(table: Table, design: Design) -> Rows:
-    """Return a mask of the rows that the key `failed` of the study marks as failed runs."""
-    failed = np.zeros(table.rows, dtype=bool)
-    for name, wanted in design.failed.items():
-        places, labels = table.column(name, "failed").labels()
-        marked = _labels_of(wanted, labels, "failed")
-        codes = [labels.index(label) for label in marked if label in labels]
-        failed |= np.isin(places, codes)
-    return failed
-
-
-@dataclass(frozen=True)
-class Arm:
-    """The runs of an arm of a claim.
-
-    Args:
-        label: name of the arm for readers.
-        weight: factor of the arm's mean in the effect, such as 1 or -1.
-        rows: row numbers of its runs, including runs without a result.
-        scores: result of each run; NaN for a run that failed to learn.
+def _best_last(frame: pd.DataFrame, points: pd.DataFrame, question: Question) -> pd.DataFrame:
+    """Return the points of the curves, the best of each run last: the first of several that are
+    equal. A row without a finite score has no value.
     """
-
-    label: str
-    weight: float
-    rows: np.ndarray
-    scores: Numbers
-
-    @cached_property
-    def values(self) -> Numbers:
-        """The finite results of the arm, sorted, because a floating-point sum depends on the
-        order.
-        """
-        return np.sort(self.scores[np.isfinite(self.scores)])
-
-    @property
-    def without(self) -> int:
-        """The number of runs without a result in this arm."""
-        return self.runs - len(self.values)
-
-    @property
-    def runs(self) -> int:
-        """The number of runs in this arm, including runs without a result."""
-        return len(self.rows)
-
-    def to_dict(self) -> Row:
-        """Return the numbers of runs, their mean and their standard deviation as plain data."""
-        variance = variance_of(self.values)
-        return {
-            "arm": self.label,
-            "weight": self.weight,
-            "runs": self.runs,
-            "without_value": self.without,
-            "mean": float(self.values.mean()) if len(self.values) else None,
-            "sd": math.sqrt(variance.value) if variance else None,
-        }
+    scores = numbers(frame, question.by or question.metric)[points.row]
+    finite = np.isfinite(scores)
+    if question.by and not finite.any():
+        raise UserError(f"by={question.by}: no row has both {question.metric} and {question.by}")
+    worse = np.where(finite, scores if question.better == "lower" else -scores, np.inf)
+    ranked = points.assign(worse=worse, value=points.value.where(finite))
+    return ranked.sort_values(["run", "worse", "step"], kind="stable").iloc[::-1]
 
 
-def arms_of(claim: Claim, runs: Runs, rows: Rows) -> Iterator[Arm]:
-    """Yield the arms that a claim compares, with their weights in the effect.
+def _steps_to(points: pd.DataFrame, question: Question, notes: list[Reason]) -> pd.Series:
+    """Return the step at which each run first reaches the value `reach`, by interpolation.
 
-    A claim with `minus` is about a difference of two differences. Its arms are those of the first
-    difference, followed by those of the difference that is subtracted.
-
-    Args:
-        claim: the claim.
-        runs: all runs that the design selects from the table.
-        rows: which runs are considered, such as those of one dataset.
-
-    Raises:
-        UserError: no run belongs to an arm, or a run belongs to both treatment and baseline.
+    A run that does not reach the value gets its last step if no run has a later step. If the run
+    ended earlier, or if its last value is not finite, its step is unknown, so it gets NaN.
     """
-    for sign, levels in ((1.0, claim.where), (-1.0, {**claim.where, **claim.minus})):
-        here = rows & matching(runs.table, levels, "where") if levels else rows
-        treatment = _arm(claim.treatment, sign, runs, here, "treatment")
-        yield treatment
-        if claim.baseline is not None:
-            baseline = _arm(claim.baseline, -sign, runs, here, "baseline")
-            if both := len(np.intersect1d(treatment.rows, baseline.rows, assume_unique=True)):
-                raise UserError(
-                    f"{both} runs belong to both the treatment {treatment.label} and the baseline "
-                    f"{baseline.label}: choose arms without common runs"
-                )
-            yield baseline
-        if not claim.minus:
-            return
-
-
-def _arm(arm: Any, weight: float, runs: Runs, rows: Rows, key: str) -> Arm:
-    places = np.flatnonzero(runs.of_arm(arm, key) & rows)
-    scores, floor = runs.values[places], runs.design.floor
-    if floor is not None:  # the rule of ablate.verdict.floor
-        gained = runs.design.sign * (scores - floor)
-        best = np.max(gained, initial=0.0, where=np.isfinite(gained))
-        learned = [
-            above(gain, 0.0, abs(floor)) and at_most(PLATEAU * best, gain) for gain in gained
-        ]
-        scores = np.where(learned, scores, np.nan)
-    return Arm(label(arm), weight, places, scores)
-
-
-def label(arm: Any) -> str:
-    """Return the name of an arm for readers."""
-    if arm is None:
-        return ALL_RUNS
-    if isinstance(arm, Mapping):
-        return " ".join(f"{name}={name_of_cell(value)}" for name, value in arm.items())
-    return name_of_cell(arm)
-
-
-def pairs_of(
-    runs: Runs, arms: tuple[Arm, ...]
-) -> tuple[Float[np.ndarray, "arms pairs"], Bool[np.ndarray, "arms pairs"]]:
-    """Return the results of the arms, aligned by the column that pairs runs (such as the seed).
-
-    Returns:
-        the results, one row per arm and one column per pair, with NaN if a pair has no run of the
-            arm, or a run that failed to learn; and whether a pair has a run of the arm.
-
-    Raises:
-        UserError: a pair has two runs of an arm.
-    """
-    name = runs.design.pair
-    places, labels = runs.table.column(name, "pair").labels()
-    scores = np.full((len(arms), len(labels)), np.nan)
-    counts = np.zeros((len(arms), len(labels)), dtype=np.int64)
-    for row, count, arm in zip(scores, counts, arms, strict=True):
-        pairs = places[arm.rows]
-        row[pairs[pairs >= 0]] = arm.scores[pairs >= 0]
-        count += np.bincount(pairs[pairs >= 0], minlength=len(labels))
-        if (count > 1).any():
-            twice = labels[int(np.argmax(count > 1))]
-            raise UserError(
-                f"pair={name}: {name}={twice} occurs {count.max()} times in {arm.label}; "
-                "a pair may have only one run of each arm, so set group, or leave pair out"
-            )
-    some = counts.any(0)
-    return scores[:, some], counts[:, some] > 0
-
-
-def in_order(rows: Float[np.ndarray, "rows columns"]) -> Float[np.ndarray, "rows columns"]:
-    """Return the rows of an array, sorted by their values, so that sums do not depend on the order
-    of runs.
-    """
-    return rows[np.lexsort(rows.T)]
+    sign, last = 1.0 if question.better == "lower" else -1.0, points.step.max()
+    steps, missed = {}, 0
+    for run, curve in points.groupby("run"):
+        values = [sign * x if math.isfinite(x) else None for x in curve.value]
+        reached = first_at(curve.step.tolist(), values, sign * (question.reach or 0.0))
+        whole = curve.step.iloc[-1] == last
+        missed += whole and values[-1] is not None and math.isinf(reached)
+        steps[run] = reached if math.isfinite(reached) else last if whole else math.nan
+        steps[run] = math.nan if values[-1] is None else steps[run]
+    if missed:
+        notes.append(reason("not_reached", runs=int(missed), value=question.reach))
+    return pd.Series(steps, dtype=np.float64)

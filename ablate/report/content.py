@@ -61,7 +61,7 @@ def content(
         "bounds": bounds(verdict),
         "tables": tables.comparable(evidence, verdict),
         "fields": [*zip(tables.titles(every), map(tables.fields_of, every), strict=True)],
-        "wrong": tables.wrong(evidence),
+        "wrong": None if evidence.is_table else tables.wrong(evidence),
         "failed_to_learn": any(
             arm["runs"] for claim in every for arm in claim.get("failed_to_learn", {}).values()
         ),
@@ -74,7 +74,7 @@ def content(
         "again": again,
         "again_lines": [_fresh(*each) for each in zip(every, again, strict=True)],
         "again_rule": RULE if any(again) else "",
-        "registration": registration(evidence, verdict),
+        "registration": "" if evidence.is_table else registration(evidence, verdict),
         "versions": versions(verdict),
         "citation": citation(verdict),
         "made_by": made_by(evidence.runs),
@@ -114,6 +114,8 @@ def slice_warning(verdict: Verdict) -> str:
 def regime(verdict: Verdict) -> str:
     """Return the setting (data, model, training, test, machine) in one line."""
     setting: dict[str, Any] = {**verdict["regime"]}
+    if "data" not in setting:  # a table of runs that other programs made
+        return f"the runs in {setting['corpus']}"
     corpus = f" ({setting['corpus']})" if "corpus" in setting else ""
     seeds = max((arm["seeds"] for arm in verdict["arms"]), default=0)
     trained = was_trained(verdict)
@@ -181,6 +183,7 @@ def sources(claims: Sequence[Entry]) -> list[str]:
     return [
         f"Source{f' of {names.lower()}' * bool(names)}{DOCUMENT * text[:1].isupper()}: {text}."
         for names, text in grouped
+        if text
     ]
 
 

@@ -20,12 +20,19 @@ from ablate.words.opening import graded
 
 Fields = Iterator[tuple[str, str]]
 SCALES = {"linear": "per unit", "log": "per doubling", "log_log": "as an exponent"}
+INDEPENDENT = ("Welch", "contrast", "one sample")  # methods for runs that are not paired
 METHODS = {
     "every case": "every case is checked",
     "t": "t over seeds",
     "skewed t": "t over seeds, corrected for their skewness",
     "sign test": "sign test: all differences are exactly equal, so that t does not apply",
     "Barnard": "exact: Barnard's unconditional test (score statistic), inverted",
+    "Welch": "Welch's t",
+    "contrast": "t of a contrast, with Satterthwaite's degrees of freedom",
+    "one sample": "t of one sample",
+    **{f"corrected {name}": f"{name}, t corrected for skewness" for name in INDEPENDENT},
+    "stated noise": "z, or t with the stated degrees of freedom",
+    "least squares": "t of a least-squares slope",
     "none": "none: a single pair has no spread",
 }
 SOURCES = {"sentences": "test sentences", "groups of sentences": "groups of test sentences"}
@@ -56,6 +63,7 @@ def _question(claim: Entry, answer: Any) -> Fields:
     yield "Direction of the claim", claim["better"] if directed else ""
     yield "Treatment", _arm(claim["treatment"])
     yield "Baseline", _arm(claim["baseline"])
+    yield "Compared with the number", f"{claim['target']:g}" if "target" in claim else ""
     yield "Both arms have", _arm(claim["where"])
     yield "Compared with the difference at", _arm(claim["minus"])
     if claim["over"]:
@@ -110,7 +118,9 @@ def _named(outcome: Any) -> dict[str, str]:
 
 
 def _runs(claim: Entry, answer: Any) -> Fields:
-    if answer["p"]:
+    if "counts" in answer:
+        yield "Runs of each arm", listed(answer["counts"])
+    elif answer["p"]:
         yield "Paired seeds", f"{answer['pairs']}"
     if sentences := answer.get("sentences"):
         yield "Test sentences", f"{sentences:,}"

@@ -34,7 +34,8 @@ def contrast(claim: Entry) -> list[str]:
     """
     lines = [f"slope over {factor_label(claim['over'])}"] if claim["kind"] == "trend" else []
     if claim["treatment"]:
-        lines = [arm_label(claim["treatment"]), f"against {arm_label(claim['baseline'])}"]
+        other = f"{claim['target']:g}" if "target" in claim else arm_label(claim["baseline"])
+        lines = [arm_label(claim["treatment"]), f"against {other}"]
     lines += [f"with {arm_label(claim['where'])}"] if claim["where"] else []
     lines += [f"after {grouped(claim['steps'])} steps"] if "steps" in claim else []
     return lines + ([f"more than with {arm_label(claim['minus'])}"] if claim["minus"] else [])

@@ -24,7 +24,7 @@ ENDINGS = ("diverged", "collapsed", "failed")
 WORDS = {"Answer", "Metric"}
 ESTIMATES = (
     *("Answer", "Metric", "Optimiser steps", "Estimate", "Interval", "Interval for equivalence"),
-    *("Margin", "Paired seeds", "p (supported, Holm)", "p (refuted, Holm)"),
+    *("Margin", "Paired seeds", "Runs of each arm", "p (supported, Holm)", "p (refuted, Holm)"),
 )
 CASES = (
     *("Answer", "Metric", "Optimiser steps", "Cases that hold", "Seeds that hold"),

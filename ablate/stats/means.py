@@ -14,6 +14,7 @@ Differs: where no run of any arm varies, the p-value is that of the permutation 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -100,7 +101,7 @@ class MeanDifference:
     looks: Fractions = ONCE
     sentences = 0
     sentence_variance = 0.0
-    levels_of_noise = "runs"
+    noise: ClassVar[list[Literal["runs"]]] = ["runs"]
 
     @property
     def error(self) -> float:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 from rich.console import Console
-from rich.text import Text
 
 from ablate.config.smoke import NO_VERDICT, SMOKE
 from ablate.console import make_console
@@ -17,8 +16,7 @@ from ablate.evidence.earlier_sweeps import looked
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
 from ablate.evidence.table import as_markdown, as_rich, rows
-from ablate.evidence.types import Answer, Entry, Run, Verdict
-from ablate.phrases import grouped, interpretation
+from ablate.evidence.types import Run, Verdict
 from ablate.record.files import write_text
 from ablate.record.links import LOGGER_FAILURES, read_links
 from ablate.verdict.decision import read_verdict
@@ -135,6 +133,7 @@ def _judge(config: DictConfig, evidence: Evidence) -> Verdict | None:
 
 def _print_verdict(console: Console, verdict: Verdict, sweep: Path) -> None:
     from ablate.report.content import slice_warning
+    from ablate.report.terminal import announce
 
     if warning := slice_warning(verdict):
         console.print(f"\n{warning}", style="bold", soft_wrap=True)
@@ -142,44 +141,3 @@ def _print_verdict(console: Console, verdict: Verdict, sweep: Path) -> None:
     console.print(f"\nreport: {sweep / 'report.md'}", soft_wrap=True)
     if (picture := sweep / "figures" / "effects.svg").exists():
         console.print(f"picture: {picture}", soft_wrap=True)
-
-
-def announce(console: Console, verdict: Verdict) -> None:
-    """Print the verdict of every claim, the setting to which it applies, and all caveats."""
-    from ablate.report.content import regime
-    from ablate.words.answer import bounds, evidence_line
-    from ablate.words.reasons import caveat_text
-
-    for claim in verdict["claims"]:
-        reading = interpretation(claim, verdict["claims"])
-        statement = f" {claim['statement']}{f' [{reading}]' if reading else ''}"
-        still = claim["learning"]["still"] if "learning" in claim else ()
-        console.print("\n", _headed(claim, claim, still), statement, sep="", soft_wrap=True)
-        console.print(f"  {evidence_line(claim, claim)}", soft_wrap=True)
-        if short := claim.get("short"):
-            when = f"  After {grouped(short['steps'])} steps: "
-            line = f" {evidence_line(claim, short)}"
-            console.print(when, _headed(claim, short), line, sep="", soft_wrap=True)
-    console.print(f"\n{bounds(verdict)}", soft_wrap=True)
-    console.print(f"Setting: {regime(verdict)}.", soft_wrap=True)
-    for caveat in verdict["caveats"]:
-        console.print(f"- {caveat_text(caveat)}", soft_wrap=True)
-
-
-def _headed(claim: Entry, answer: Answer, still: Sequence[str] = ()) -> Text:
-    """Return the coloured answer to a claim, followed where it applies by "(exploratory)" and
-    "(models were still improving)".
-
-    Args:
-        claim: the claim.
-        answer: the answer after one of the numbers of training steps (budgets).
-        still: arms that were still learning at the end of training.
-    """
-    from ablate.report.marks import MARKS
-    from ablate.words.answer import opening
-
-    mark = MARKS[answer["verdict"]]
-    exploratory = " (exploratory)" if answer["exploratory"] else ""
-    learning = " (models were still improving)" if still else ""
-    words = f"{mark.letter} {opening(claim, answer)}."
-    return Text.assemble((words, f"bold {mark.colour}"), exploratory, learning)

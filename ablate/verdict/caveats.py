@@ -43,6 +43,7 @@ def caveats(
         departed: differences from the registered study.
     """
     whole = [
+        *evidence.notes,
         *departed,
         *_of_study(evidence),
         *_of_waiting(len(judged) + len(waiting), len(waiting)),
@@ -214,7 +215,8 @@ def _of_runs(evidence: Evidence, waiting: Sequence[Claim]) -> Iterator[Reason]:
     failed = [run["cell"] for run in evidence.runs if run["status"] == "failed"]
     if failed:
         yield reason("runs_failed", cells=failed)
-    yield from _of_wrong_ends(evidence.runs)
+    if not evidence.is_table:
+        yield from _of_wrong_ends(evidence.runs)
     if evidence.short:
         runs, steps = evidence.short.runs, evidence.short.regime["steps"]
         yield from _of_wrong_ends(runs, steps=steps_of(runs, "budget.short", steps))

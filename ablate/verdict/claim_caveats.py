@@ -3,12 +3,18 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import mean
+from typing import Any
 
+import numpy as np
+
+from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import value
 from ablate.evidence.table import by_label
 from ablate.evidence.types import Entry, Reason, Run, Values, reason
+from ablate.stats.skew import is_visible, skewness
 from ablate.verdict.contrast import asked_of
+from ablate.verdict.independent import values_of
 from ablate.verdict.judge import seen_noise
 from ablate.verdict.kind.base import Finding
 from ablate.verdict.settings import untuned_rates
@@ -54,14 +60,19 @@ def _size(run: Run) -> int:
 
 def _of_seeds(finding: Finding, _: Entry, __: Evidence) -> Iterator[Reason]:
     if finding.paired and finding.paired.unpaired:
-        yield reason("seeds_unpaired", seeds=finding.paired.unpaired)
+        seeds = finding.paired.unpaired
+        if "design" in finding.claim:  # the numbers of pairs mean nothing to a reader
+            yield reason("pairs_incomplete", pairs=len(seeds))
+        else:
+            yield reason("seeds_unpaired", seeds=seeds)
 
 
 def _of_failures(_: Finding, entry: Entry, __: Evidence) -> Iterator[Reason]:
     counts = {arm: [n["runs"], n["of"]] for arm, n in entry.get("failed_to_learn", {}).items()}
     failed = any(runs for runs, _ in counts.values())
     if failed and not entry.get("decided_by_failures") and entry["effect"] is not None:
-        yield reason("failures_left_out", arms=counts)
+        code = "without_value" if "design" in entry else "failures_left_out"
+        yield reason(code, arms=counts)
 
 
 def _of_turns(finding: Finding, entry: Entry, _: Evidence) -> Iterator[Reason]:
@@ -104,6 +115,22 @@ def _of_rates(finding: Finding, _: Entry, evidence: Evidence) -> Iterator[Reason
         yield reason("rates_untuned", rates=rates)
 
 
+def _of_arms(finding: Finding, entry: Entry, _: Evidence) -> Iterator[Reason]:
+    """Yield caveats on the runs of the arms of a table, such as arms that look skewed, or whose
+    runs all have the same value.
+    """
+    doubts: Any = finding.claim.get("doubts", [])
+    yield from doubts
+    if "design" not in entry or entry["kind"] in ("trend", "stability", "exact"):
+        return
+    for side in finding.sides:
+        values, arm = values_of(side, entry["metric"]), arm_label(side.levels)
+        if len(values) > 2 and is_visible(skewness(values), len(values)):
+            yield reason("arm_skewed", arm=arm)
+        if len(values) > 1 and not np.ptp(values):
+            yield reason("arm_constant", arm=arm, runs=len(values))
+
+
 def _of_noise(finding: Finding, _: Entry, __: Evidence) -> Iterator[Reason]:
     """Yield a caveat on a claim whose test errs more often in simulations than alpha allows.
 
@@ -114,7 +141,7 @@ def _of_noise(finding: Finding, _: Entry, __: Evidence) -> Iterator[Reason]:
 
 
 def _of_interval(_: Finding, entry: Entry, evidence: Evidence) -> Iterator[Reason]:
-    if entry["p"] and entry["noise"] == ["seeds"] and entry["interval"]:
+    if entry["p"] and entry["noise"] == ["seeds"] and entry["interval"] and "design" not in entry:
         task = evidence.registration.get("components", {}).get("task", "")
         yield reason("seeds_only", task=task)
 
@@ -135,6 +162,6 @@ def _of_log(_: Finding, entry: Entry, evidence: Evidence) -> Iterator[Reason]:
 
 
 of_claim: tuple[Rule, ...] = (
-    *(_of_seeds, _of_failures, _of_turns, _of_ties, _of_age, _of_rates),
+    *(_of_seeds, _of_failures, _of_arms, _of_turns, _of_ties, _of_age, _of_rates),
     *(_of_noise, _of_interval, _of_log),
 )

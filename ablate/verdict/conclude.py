@@ -57,7 +57,9 @@ def conclude(evidence: Evidence) -> Verdict:
     """
     registration = UNREGISTERED | evidence.registration
     use_labels(registration.get("labels", {}))
-    departed = departures(evidence.study, registration, evidence.registered, evidence.runs)
+    departed = []
+    if not evidence.is_table:
+        departed = departures(evidence.study, registration, evidence.registered, evidence.runs)
     answerable, waiting = split_claims(evidence.runs, evidence.study)
     primary = next(map(name_of, evidence.study["claims"]), "")
     evidence = replace(evidence, study=evidence.study | {"claims": answerable})

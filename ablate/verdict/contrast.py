@@ -50,13 +50,15 @@ class Contrast:
     unpaired: list[int]  # seeds that lack a run, or whose run lacks the metric
     # interim analyses of these arms as fractions of the seeds; the current one is last
     looks: Fractions
+    textbook: bool = False  # whether the t test is not corrected for skewness
 
     @property
     def estimate(self) -> Estimate:
         """The mean of the paired differences, with its standard error."""
         mean_difference = estimate(self.differences, self.parts, self.plus)
         units: Units = "groups of sentences" if self.grouped else mean_difference.units
-        return replace(mean_difference, units=units, looks=self.looks)
+        skewness = None if self.textbook else mean_difference.skewness
+        return replace(mean_difference, units=units, looks=self.looks, skewness=skewness)
 
     def among_learned(self) -> "Contrast":
         """Return the contrast restricted to seeds whose runs have all learned the task."""
@@ -111,6 +113,7 @@ def contrast(claim: Claim, evidence: Evidence) -> Contrast:
         sides=arms,
         unpaired=sorted(every - measured.keys()),
         looks=looks_of(claim, evidence, ended_in(arms)),
+        textbook=claim.get("test") == "textbook",
     )
 
 

@@ -16,7 +16,7 @@ other side, else undecided. Each decision is a one-sided test at alpha.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from ablate.verdict.decision import (
     MarginThreshold,
     thresholds,
 )
-from ablate.verdict.sides import Side, has, pairs
+from ablate.verdict.sides import Side, has, is_alone, pairs
 
 MOVED = 1e-3  # smallest response of the negative control
 Runs = tuple[Run] | tuple[Run, Run]  # of a case
@@ -185,8 +185,8 @@ def examine(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> Exact:
         arms: its two arms, or a single side with all of its runs.
         evidence: the evidence of the study.
     """
-    alone = [(run,) for run in evidence.runs if has(run, claim["where"])]
-    measured: Sequence[Runs] = [*pairs(*arms)] if claim["treatment"] else alone
+    alone = [(run,) for run in evidence.runs if has(run, claim["where"] | claim["treatment"])]
+    measured: Sequence[Runs] = alone if is_alone(claim) else [*pairs(*arms)]
     runs = [run for arm in arms for run in arm.every]
     cases = [
         _case(claim, of_case, evidence)
@@ -196,6 +196,8 @@ def examine(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> Exact:
     below = claim["better"] == "lower" and not claim["margin"]
     draws = _draws(runs) if claim["metric"].startswith("probe/") else None
     result = Exact(cases, claim["tolerance"], claim["margin"], below, draws)
+    if "design" in claim:  # the other arms of a table are no faults
+        return result
     return replace(result, elsewhere=_fault(result, runs, claim, evidence))
 
 
@@ -251,11 +253,13 @@ def _case(claim: Claim, runs: Runs, evidence: Evidence) -> Case:
     """Return a run, or a pair of runs, as a case of an exact claim."""
     scores = (_measured(run, claim["metric"]) or 0.0 for run in runs)
     value, control = _value(claim, runs, evidence), _moved(claim, runs)
-    return Case(runs[0]["seed"], value, control, max(map(abs, scores)))
+    return Case(runs[0]["seed"], value, control, max(map(abs, (*scores, _target(claim)))))
 
 
 def _value(claim: Claim, runs: Runs, evidence: Evidence) -> float | None:
-    """Return the value of a case: the metric of a run, or the difference of a pair of runs."""
+    """Return the value of a case: the metric of a run, or its difference from another run or from
+    the number that the claim names.
+    """
     split, _, name = claim["metric"].rpartition("/")
     if name == CHANGED and len(runs) == 2:
         try:
@@ -265,7 +269,13 @@ def _value(claim: Claim, runs: Runs, evidence: Evidence) -> float | None:
     first, *second = (_measured(run, claim["metric"]) for run in runs)
     if first is None or None in second:
         return None
-    return first - sum(x for x in second if x is not None)
+    return first - sum(x for x in second if x is not None) - _target(claim)
+
+
+def _target(claim: Claim) -> float:
+    """Return the number with which a claim about a table compares each run; else 0."""
+    target: Any = claim.get("target")
+    return float(target or 0.0)
 
 
 def _moved(claim: Claim, runs: Runs) -> float | None:

@@ -185,7 +185,8 @@ def failures(claim: Claim, arms: Sequence[Side]) -> dict[str, Failures]:
     The result has an entry for the label of each arm: the failed runs, all ended runs, and the
     interval of the failure rate.
     """
-    counted = {arm_label(side.levels): _count(side, claim["metric"]) for side in arms}
+    named = (side for side in arms if side.levels)
+    counted = {arm_label(side.levels): _count(side, claim["metric"]) for side in named}
     return {
         arm: {"runs": failed, "of": ended, "interval": [*share_interval(failed, ended, LEVEL)]}
         for arm, (failed, ended) in counted.items()
@@ -196,22 +197,29 @@ def rates_of_failure(claim: Claim, arms: Sequence[Side], looks: Fractions) -> Ra
     """Return the two failure rates that can decide a claim about quality.
 
     The result is None for another kind of claim, if no run failed, or if an arm has no runs. It is
-    also None for a generalisation gap, which is meaningless without learning. The
-    first rate is that of the arms whose failures support the claim: the baseline, or the treatment
-    if the claim is that the treatment is worse. So the first rate is higher if failures support the
-    claim. For an interaction or a trend, arms whose weights have the same sign are pooled. The test
-    then errs less often, because pooled counts of unequal rates vary less than the binomial counts
-    that it assumes (Hoeffding 1956). The middle level of a trend, whose weight is 0, is left out.
-    `looks` has the interim analyses of the claim, for which the p-values are corrected.
+    also None for a generalisation gap, which is meaningless without learning, and for a trend in a
+    table of runs that other programs made.
+
+    The first rate is that of the arms whose failures support the claim: the baseline, or the
+    treatment if the claim is that the treatment is worse. So the first rate is higher if failures
+    support the claim. For an interaction or a trend, arms whose weights have the same sign are
+    pooled. The test then errs less often, because pooled counts of unequal rates vary less than the
+    binomial counts that it assumes (Hoeffding 1956). The middle level of a trend, whose weight is
+    0, is left out. `looks` has the interim analyses of the claim, for which the p-values are
+    corrected.
     """
     metric = METRICS.get(claim["metric"].rpartition("/")[2])
-    if metric is None or metric.wrong is None or claim["metric"].startswith("gap/"):
+    better = metric.better if metric else claim["better"]
+    if "design" in claim:
+        if claim["kind"] == "trend":
+            return None
+    elif metric is None or metric.wrong is None or claim["metric"].startswith("gap/"):
         return None
     failed_runs, ended_runs = [0, 0], [0, 0]
     most = max((abs(side.weight) for side in arms), default=0.0)
     for side in (arm for arm in arms if abs(arm.weight) > NO_WEIGHT * most):
         failed, ended = _count(side, claim["metric"])
-        place = int((side.weight > 0) == (metric.better == "higher"))
+        place = int((side.weight > 0) == (better == "higher"))
         failed_runs[place] += failed
         ended_runs[place] += ended
     rates = Rates(failed_runs[0], ended_runs[0], failed_runs[1], ended_runs[1], looks)

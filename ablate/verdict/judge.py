@@ -24,6 +24,7 @@ from ablate.stats.false_rates import (
     in_clusters,
 )
 from ablate.stats.holm import Tests, adjust
+from ablate.stats.means import MeanDifference
 from ablate.stats.rates import Rates
 from ablate.stats.signs import sign_flip
 from ablate.stats.skew import is_visible
@@ -44,6 +45,7 @@ KEPT = tuple(key for key in ASKED if key in Question.__required_keys__)
 MEASURED = {
     **{key: key for key in ("measures", "control_measures")},
     "control": "fault",
+    **{key: key for key in ("design", "target")},
 }
 
 
@@ -118,7 +120,9 @@ def judge(
         known = older and (registration["earlier"] or has_older_pair(each.finding, registration))
         rates = untuned_rates(claim, each.finding.sides, evidence)
         entry: Any = {key: given.get(key) for key in ASKED if key in KEPT or given.get(key)}
-        entry |= {name: given[key] for key, name in MEASURED.items() if given.get(key)}
+        entry |= {
+            name: given[key] for key, name in MEASURED.items() if given.get(key) not in (None, "")
+        }
         entry["tolerance"] = given["tolerance"]
         entry |= _result(each, undecided, evidence)
         entry |= {
@@ -207,6 +211,8 @@ def _counts(finding: Finding) -> Values:
     entry: Values = {}
     if isinstance(estimate, Estimate) and estimate.sentences and estimate.units == "sentences":
         entry["sentences"] = estimate.sentences
+    if isinstance(estimate, MeanDifference):
+        entry["counts"] = list(estimate.counts)
     if isinstance(estimate, Rates):
         first, second = (estimate.first, estimate.of_first), (estimate.second, estimate.of_second)
         entry["rates"] = [first, second]

@@ -17,6 +17,8 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Levels, Question, Reason, Run, reason
 from ablate.record.label import key, say
 
+INDEPENDENT = ("unpaired", "one sample")  # designs of a table whose runs are not paired
+
 
 class ContrastError(UserError):
     """The error that is raised if the runs cannot form the difference that a claim is about.
@@ -56,10 +58,31 @@ class Side:
 def sides(claim: Question, evidence: Evidence) -> list[Side]:
     """Return the arms that a claim compares.
 
-    Their runs are restricted to the levels of other factors that all arms have.
+    Their runs are restricted to the levels of other factors that all arms have. In a table of runs
+    that other programs made, there are no other factors: each run of an arm counts.
+
+    Raises:
+        UserError: in a table, a run belongs to two arms, or a pair has two runs of an arm.
     """
     arms = [_side(*side, evidence) for side in _sides(claim, evidence)]
-    return _shared(arms)
+    if not claim.get("design"):
+        return _shared(arms)
+    _check_apart(claim, arms, evidence)
+    return arms
+
+
+def _check_apart(claim: Question, arms: list[Side], evidence: Evidence) -> None:
+    """Check that no run of a table belongs to two arms, and that no pair has two runs of an arm."""
+    cells = [{run["cell"] for run in side.every} for side in arms]
+    if len(set.union(*cells)) < sum(map(len, cells)):
+        raise UserError(f"{claim['id']}: a run belongs to two arms of the claim")
+    for side in arms:
+        count = sum(has(run, side.levels) for run in evidence.runs)
+        if claim.get("design") == "paired" and count > len(side.runs):
+            raise UserError(
+                f"{claim['id']}: a pair has several runs of {say(side.levels)}, but may have only "
+                "one; set group, or leave pair out"
+            )
 
 
 def ended_in(sides: list[Side]) -> set[int]:
@@ -90,18 +113,19 @@ def has(run: Run, levels: Levels) -> bool:
 def _sides(claim: Question, evidence: Evidence) -> list[tuple[float, Levels]]:
     """Return weight and levels of each arm, including the arms that an interaction subtracts.
 
-    An exact claim that names no arms has a single side, with all runs that it is about.
+    An exact claim that names no arms has a single side, with all runs that it is about. So has a
+    claim that compares an arm with a number, and a trend over runs that are not paired.
     """
     sign = 1.0 if claim["better"] == "higher" else -1.0
-    if claim["kind"] == "trend":
+    if claim["kind"] == "trend" and claim.get("design") not in INDEPENDENT:
         arms: list[tuple[float, Levels]] = [
             (w, {claim["over"]: v})
             for v, w in slope(claim, (run["levels"] for run in evidence.runs)).items()
         ]
-    elif claim["treatment"]:
-        arms = [(1.0, claim["treatment"]), (-1.0, claim["baseline"])]
+    elif is_alone(claim):
+        arms = [(1.0, claim["treatment"])]
     else:
-        arms = [(1.0, {})]
+        arms = [(1.0, claim["treatment"]), (-1.0, claim["baseline"])]
     sides = [(sign * weight, claim["where"] | arm) for weight, arm in arms]
     if not claim["minus"]:
         return sides
@@ -173,4 +197,11 @@ def _free(run: Run, fixed: Set[str]) -> str:
 
 def names(claim: Question) -> list[str]:
     """Return the labels of treatment and baseline; [] if the claim has no arms."""
-    return [say(claim["treatment"]), say(claim["baseline"])] if claim["treatment"] else []
+    if is_alone(claim):
+        return [say(claim["treatment"])] if claim["treatment"] else []
+    return [say(claim["treatment"]), say(claim["baseline"])]
+
+
+def is_alone(claim: Question) -> bool:
+    """Return whether a claim compares its runs with a number, and with no other runs."""
+    return not claim["treatment"] or claim.get("design") == "one sample"

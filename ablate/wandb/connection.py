@@ -121,11 +121,6 @@ def reachable(url: str) -> bool:
         return False
 
 
-def connect() -> Any:
-    """Return W&B's API client."""
-    return wandb.Api()
-
-
 def start(wanted: str, folder: Path, identity: str, *, goes_on: bool, **about: Any) -> Run:
     """Start the W&B run with this id, and keep its files in a folder.
 

@@ -17,7 +17,7 @@ from ablate.verdict.decision import (
     SMALL,
     was_trained,
 )
-from ablate.words.effect import effect_line
+from ablate.words.effect import arm_names, effect_line
 from ablate.words.exact import exact_line
 from ablate.words.opening import opening_of
 from ablate.words.reasons import failures, sentence
@@ -85,7 +85,9 @@ def evidence_line(claim: Entry, answer: Answer) -> str:
         f"The runs with {arm} have {listed(settings)}."
         for arm, settings in claim.get("settings", {}).items()
     )
-    return " ".join([line[:1].upper() + line[1:], *also])
+    # names in a table stay as they are written
+    named = "design" in claim and claim["treatment"] and line.startswith(arm_names(claim)[0])
+    return " ".join([line if named else line[:1].upper() + line[1:], *also])
 
 
 def _evidence(claim: Entry, answer: Answer) -> str:
@@ -100,6 +102,9 @@ def _evidence(claim: Entry, answer: Answer) -> str:
 
 def bounds(verdict: Verdict) -> str:
     """Return a sentence that limits a result to the size of the model, the corpus and the steps."""
+    if "data" not in verdict["regime"]:
+        corpus = verdict["regime"]["corpus"]
+        return f"Computed from the runs in {corpus}. Other data and models may differ."
     if not was_trained(verdict):
         return "Computed without training; it holds for models of any quality."
     setting = verdict["regime"]

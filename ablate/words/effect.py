@@ -28,6 +28,8 @@ EFFECTS = {
     "power": "{given}{name} {verb} as {over} to the power {power} {beside}",
     "two trends": "{given}{slope}{here} minus that with {there} is {change} {beside}",
 }
+# the unit of a planned number of runs, by the design of a table; "seeds" without one
+UNITS = {"paired": "pairs", "unpaired": "runs per arm", "one sample": "runs"}
 RULES = {  # which differences matter, by kind of claim; "" for all other kinds
     "equivalence": "Differences within {bound} do not matter.",
     "non_inferiority": "Differences within {bound} do not matter.",
@@ -38,6 +40,8 @@ RULES = {  # which differences matter, by kind of claim; "" for all other kinds
 
 def effect_line(claim: Entry, answer: Answer) -> str:
     """Return the evidence on a statistical claim."""
+    if answer["effect"] is None and "design" in claim:
+        return f"no pair has a value of {claim_metric(claim).name} in every arm."
     if answer["effect"] is None:
         return f"no two runs with the same seed have ended with {claim_metric(claim).name}."
     measured = _rates(claim, answer) if "rates" in answer else _effect(claim, answer)
@@ -128,7 +132,9 @@ def _effect(claim: Entry, answer: Answer) -> str:
     ends, level = answer["interval"], 1 - claim["alpha"]
     if "interval_equivalence" in answer:  # the interval of the two one-sided tests, which decide
         ends, level = answer["interval_equivalence"], 1 - 2 * claim["alpha"]
-    runs = counted(answer["pairs"], "paired seed")
+    runs = counted(answer["pairs"], "pair" if "design" in claim else "paired seed")
+    if "counts" in answer:
+        runs = f"{listed(answer['counts'])} runs"
     if sentences := answer.get("sentences"):
         runs += f", {sentences:,} sentences"
     here, there = _places(claim)
@@ -144,7 +150,10 @@ def _effect(claim: Entry, answer: Answer) -> str:
         fields |= _trend(claim, sign * effect) | {"given": f"with {condition}, " * bool(condition)}
         shape = "two trends" if there else "power" if is_exponent(claim) else "trend"
     else:
-        arms = " against ".join(arm_names(claim))
+        compared = arm_names(claim)
+        if "target" in claim:
+            compared[1] = f"{claim['target']:g}"
+        arms = " against ".join(compared)
         fields["arms"] = f"{arms} (both with {condition})" if condition else arms
         shape = "interaction" if there else "difference"
     return EFFECTS[shape].format_map(fields)
@@ -215,7 +224,8 @@ def _outlook(claim: Entry, answer: Answer) -> str:
         reason = kind_of(claim).beyond_most_seeds
         return "" if any(plan["seeds"] for plan in plans) else f"{reason[0].upper()}{reason[1:]}."
     fewest = min(more, key=lambda plan: cast(int, plan["seeds"]))
-    return f"About {fewest['seeds']:,} seeds would show {_planned(claim, fewest['effect'])}."
+    unit = UNITS.get(claim.get("design", ""), "seeds")
+    return f"About {fewest['seeds']:,} {unit} would show {_planned(claim, fewest['effect'])}."
 
 
 def _planned(claim: Entry, effect: float) -> str:

@@ -55,6 +55,8 @@ def _measure(claim: Entry) -> str:
     name = claim.get("measures") or f"the metric {claim_metric(claim).name}"
     if not claim["treatment"] or claim["metric"].endswith(CHANGED):
         return name
+    if "target" in claim:
+        return f"the difference between {name} of {arm_names(claim)[0]} and {claim['target']:g}"
     return f"the difference in {name} between {' and '.join(arm_names(claim))}"
 
 

@@ -98,6 +98,36 @@ TEMPLATES = {
     "(O'Brien-Fleming).",
     "other_settings": "The same question was also asked in {settings:other setting} (another "
     "corpus, model size, number of steps or device).",
+    # a table of runs that other programs made
+    "table": "Not known of runs from elsewhere: whether the question is older than the runs, "
+    "whether runs were dropped before the table was written, how often the question was asked "
+    "before, and whether the arms were tuned alike.",
+    "source": "{text}",
+    "rows": "The table has {rows:,} rows; {runs:,} runs or rows of them count.",
+    "no_label": "{empty} of {runs} runs have nothing in {column}, so no arm, dataset or pair "
+    "contains them.",
+    "twins": "{column}: {names:listed} are one value, but different names here.",
+    "unfinished": "{column} is {states:listed} for {runs} of {of} runs, which still count with "
+    "their value, unless the key `failed` of a study marks these values.",
+    "steps_as_runs": "Most rows differ in {column}, but each row counts as a run. If a run has a "
+    "row for each step, the interval is far too narrow: name the columns run and step.",
+    "ended_early": "{runs} of {of} runs have their last {column} at an earlier step than the "
+    "longest run. If shorter runs were planned, first cut all runs to the same number of steps.",
+    "steps_repeated": "{rows} rows repeat the run and the step of another row; the later row "
+    "counts. If the rows belong to different runs, give each run its own name.",
+    "not_reached": "{runs} runs never reach {value:g}: their last step stands for a later one, so "
+    "that their mean is a lower bound.",
+    "copies": "{rows} rows repeat another row in every column. They are counted; if they are "
+    "copies of one run, the interval is too short.",
+    "missing": "{runs} of {of} runs have no finite {column} or are marked as failed; {rule}.",
+    "no_level": "{runs} of {of} runs have no finite value of {over}, so the slope leaves them out.",
+    "other_columns": "The arms also differ in {columns:listed}: the effect may be theirs.",
+    "noise_stated": "The standard deviation of {sd:g} is stated ({source}), not measured.",
+    "arm_skewed": "The runs of {arm} are skewed; with few runs, the t test may err more often than "
+    "alpha says (docs/howto/referee.md).",
+    "arm_constant": "All {runs} runs of {arm} have exactly the same value.",
+    "pairs_incomplete": "{pairs:pair} without a value in every arm: not counted.",
+    "without_value": "{arms}. The estimate does without them.",
     # how a question was asked before
     "recorded": "{text}",
     "earlier_replication": "{sweep} of {day}, {seeds} seeds, as a replication",
@@ -116,6 +146,8 @@ TEMPLATES = {
     "at_ceiling": "both arms are at the ceiling of {metric}, and no arm shows that it could be "
     "lost",
     "too_few_learned": "{pairs} of runs learned the task, and an interval needs {needed} pairs",
+    "no_value": "an arm has no run with a value",
+    "no_variation": "an arm has too few runs to show run-to-run variation",
     "too_few_levels": "{over} has fewer than two levels that are numbers",
     "no_logarithm": "{over}={level:g} has no logarithm",
     "no_trained_model": "no trained model was measured",
@@ -230,7 +262,7 @@ AS: dict[str, Callable[[Any], str]] = {
     "reason": sentence,
     "texts": lambda task: texts_of_task({"task": task}),
 }
-NOUNS = ("run", "seed", "other setting", "time")
+NOUNS = ("run", "seed", "pair", "other setting", "time")
 WORDS = Words()
 FIELDS: dict[str, Callable[[Values], Values]] = {
     "stated": lambda v: {"text": f"{v['text'][:1].upper()}{v['text'][1:]}"},
@@ -247,7 +279,9 @@ FIELDS: dict[str, Callable[[Values], Values]] = {
         "arms": "; ".join(f"{count} with {quoted(arm)}" for arm, count in v["arms"].items()),
     },
     "stopped_early": lambda v: {"arms": _stopped(v), "chance": FUTILE},
-    "failures_left_out": lambda v: {"arms": _failures(v["arms"])},
+    **dict.fromkeys(
+        ("failures_left_out", "without_value"), lambda v: {"arms": _failures(v["arms"])}
+    ),
     "trend_reverses": lambda v: {
         "verb": "rises" if v["change"] > 0 else "falls",
         "change": metric_of(v["metric"]).say(abs(v["change"])),

@@ -11,12 +11,14 @@ import csv
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import pandas as pd
 
 import ablate
 from ablate.errors import UserError
-from ablate.evidence.foreign import source
-from ablate.evidence.foreign.builder import from_records
-from ablate.evidence.foreign.table import Row, Table
+
+Row = dict[str, Any]
 
 ENTRIES = {
     5: "20260430_muonh",
@@ -92,8 +94,7 @@ def _entries(runs: list[Row], steps: list[Row]) -> Iterator[list[str]]:
 
 def report(entries: Path) -> str:
     """Return the report on the entries in entries.csv as Markdown."""
-    table = source.read(entries)
-    steps = dict(zip(_texts(table, "entry"), _texts(table, "step"), strict=True))
+    steps = {row["entry"]: row["step"] for row in _read(entries)}
     numbers = sorted(steps, key=int)
     adjusted = [
         {"entry": row["entry"], "loss": float(row["val_loss"]) + PER_STEP * int(row["step"])}
@@ -245,8 +246,7 @@ def _disagreements(pairs: dict[str, Row], records: Row) -> Iterator[str]:
 
 def _target(entries: Path, by: Row) -> dict[str, Row]:
     asked: Row = {"arm": "entry", "metric": "val_loss", "better": "lower", "target": TARGET}
-    verdict = ablate.compare(entries, **asked, **by)
-    return {claim["id"]: claim for claim in verdict.to_dict()["claims"]}
+    return _claims(ablate.compare(entries, **asked, **by).to_dict())
 
 
 def _better(rows: list[Row], against: dict[str, str], by: Row) -> dict[str, Row]:
@@ -261,12 +261,22 @@ def _better(rows: list[Row], against: dict[str, str], by: Row) -> dict[str, Row]
         {"id": number, "treatment": number, "baseline": other} for number, other in against.items()
     ]
     study = {"arm": "entry", "metric": "loss", "better": "lower", "claims": claims}
-    verdict = ablate.judge(_table(rows), study | by)
-    return {claim["id"]: claim for claim in verdict.to_dict()["claims"]}
+    return _claims(ablate.judge(pd.DataFrame(rows), study | by).to_dict())
 
 
-def _table(rows: list[Row]) -> Table:
-    return from_records("the entries", rows)
+def _claims(verdict: Row) -> dict[str, Row]:
+    """Return the claims of a verdict by their ids, with the runs, mean and standard deviation of
+    each arm.
+    """
+    arms = {
+        arm["levels"]["entry"]: {"runs": arm["seeds"], **arm["metrics"]["result"]}
+        for arm in verdict["arms"]
+    }
+    return {
+        claim["id"]: claim
+        | {"arms": [arms[claim[s]["entry"]] for s in ("treatment", "baseline") if claim[s]]}
+        for claim in verdict["claims"]
+    }
 
 
 def _best_before(numbers: list[str], rows: list[Row]) -> dict[str, str]:
@@ -281,11 +291,6 @@ def _best_before(numbers: list[str], rows: list[Row]) -> dict[str, str]:
         values = [row["loss"] for row in rows if row["entry"] == number]
         means[number] = sum(values) / len(values)
     return {n: min(numbers[:k], key=means.__getitem__) for k, n in enumerate(numbers) if k}
-
-
-def _texts(table: Table, name: str) -> list[str]:
-    places, labels = table.column(name, name).labels()
-    return [labels[place] for place in places]
 
 
 def _p1(claim: Row) -> float:

@@ -28,10 +28,6 @@ PRIVATE = {
     "ConfigLoaderImpl._parse_overrides_and_create_caching_repo": "config.scale: the same",
     "omegaconf:DictConfig._get_node": "config.schema: a node that has no value yet",
     "tensorboard.compat.proto.event_pb2:Event": "evidence.foreign: a record of an event file",
-    "tensorboard.compat.tensorflow_stub.errors:DataLossError": "evidence.foreign: a damaged file",
-    "tensorboard.compat.tensorflow_stub.pywrap_tensorflow:PyRecordReader_New.GetNext": (
-        "evidence.foreign: the records of an event file"
-    ),
     "torch._subclasses.fake_tensor:FakeTensorMode": "probe.counting: tensors of shapes alone",
     "torch.utils._python_dispatch:TorchDispatchMode": "probe.counting: sees every operation",
     "torch:_foreach_norm": "observe.gradients: the norms of all gradients in one call",

@@ -11,7 +11,16 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 from tensorboard.util.tensor_util import make_tensor_proto
 from torch.utils.tensorboard import SummaryWriter
 
-from ablate.evidence.foreign import source
+from ablate.evidence.foreign.source import read
+from ablate.referee.cells import numbers, texts
+
+
+def column(source, name):
+    return numbers(source.frame, name)
+
+
+def names(source, name):
+    return [*texts(source.frame, name).unique()]
 
 
 @pytest.mark.parametrize("order", [1, -1])  # the names of the files may have any order
@@ -20,12 +29,11 @@ def test_a_program_that_was_started_again_replaces_its_later_steps(write_events,
     second = [("val/loss", step, 20 - step) for step in range(4, 7)]
     for began, points in [(100, first), (900, second)][::order]:
         write_events(tmp_path / "a", began, points)
-    table = source.read(tmp_path, ["_step"])
-    assert table.numbers("val/loss", "metric").tolist() == [10, 9, 8, 7, 16, 15, 14]
-    table = source.read(tmp_path)
-    assert table.numbers("val/loss", "metric").tolist() == [14]
-    assert table.numbers("_started", "started").tolist() == [100]
-    assert len(table.notes) == 1
+    table = read(tmp_path, ["_step"])
+    assert column(table, "val/loss").tolist() == [10, 9, 8, 7, 16, 15, 14]
+    table = read(tmp_path)
+    assert column(table, "val/loss").tolist() == [14]
+    assert column(table, "_started").tolist() == [100]
 
 
 def test_what_tensorboard_drops_after_a_restart_does_not_count(tmp_path):
@@ -40,10 +48,10 @@ def test_what_tensorboard_drops_after_a_restart_does_not_count(tmp_path):
             writer.add_scalar("val/loss", 2.0 + shift, 60)
         reader = EventAccumulator(str(folder), {"scalars": 0, "tensors": 0}).Reload()
         assert [event.step for event in reader.Scalars("val/loss")] == [0, 10, 20, 30, 40, 60]
-    table = source.read(tmp_path)
-    assert table.numbers("val/loss", "metric").tolist() == pytest.approx([2.0, 2.1])
-    assert "test/loss" not in table.columns
-    steps = source.read(tmp_path, ["_step"]).numbers("_step", "step")
+    table = read(tmp_path)
+    assert column(table, "val/loss").tolist() == pytest.approx([2.0, 2.1])
+    assert "test/loss" not in table.frame
+    steps = column(read(tmp_path, ["_step"]), "_step")
     assert sorted({*steps}) == [0, 10, 20, 30, 40, 60]
 
 
@@ -54,7 +62,7 @@ def test_scalars_of_tensorflow_2_are_tensors(tmp_path):
         summary = Summary(value=[Summary.Value(tag="loss", tensor=tensor)])
         writer.add_event(Event(step=step, wall_time=100 + step, summary=summary))
     writer.close()
-    assert source.read(tmp_path).numbers("loss", "metric").tolist() == [2.0]
+    assert column(read(tmp_path), "loss").tolist() == [2.0]
 
 
 def lightning_log(kind, folder, version, points, **settings):
@@ -68,10 +76,10 @@ def lightning_log(kind, folder, version, points, **settings):
 
 
 def values_of(folder, kind, name="val_loss"):
-    by_step = source.read(folder, ["step" if kind is CSVLogger else "_step"])
-    last = source.read(folder)
-    assert by_step.column("run", "run").labels()[1] == last.column("run", "run").labels()[1]
-    return last.numbers(name, "metric").tolist(), last.notes
+    by_step = read(folder, ["step" if kind is CSVLogger else "_step"])
+    last = read(folder)
+    assert names(by_step, "run") == names(last, "run")
+    return column(last, name).tolist(), last.notes
 
 
 @pytest.mark.parametrize("kind", [CSVLogger, TensorBoardLogger])
@@ -94,15 +102,15 @@ def test_runs_of_their_own_stay_apart(tmp_path, kind):
     for version, (first, seed) in enumerate([(0, 0), (0, 0), (50, 1)]):
         points = [("val_loss", s, 1.0 + version) for s in range(first, 100, 10)]
         lightning_log(kind, tmp_path, version, points, seed=seed)
-    assert values_of(tmp_path, kind) == ([1.0, 2.0, 3.0], ())
+    assert values_of(tmp_path, kind) == ([1.0, 2.0, 3.0], [])
 
 
 def test_two_writers_of_one_program_replace_nothing(write_events, tmp_path):
     write_events(tmp_path / "a", 100, [("loss", s, 10 - s) for s in range(10)])
     write_events(tmp_path / "a", 100, [("loss", s, 20 - s) for s in range(4, 7)])
     write_events(tmp_path / "a", 300, [("test/loss", 0, 5)])
-    table = source.read(tmp_path)
-    assert [table.numbers(n, "metric").tolist() for n in ("loss", "test/loss")] == [[1], [5]]
+    table = read(tmp_path)
+    assert [column(table, n).tolist() for n in ("loss", "test/loss")] == [[1], [5]]
     assert not table.notes
 
 
@@ -112,8 +120,8 @@ def test_folders_within_a_run_are_runs_if_they_have_the_metric(write_events, tmp
         write_events(tmp_path / f"s{seed}" / "1700.5", 100, [("hparam/acc", 0, 1.0)])
     write_events(tmp_path / "s0" / "val", 100, [("loss", 0, 2.0)])
     write_events(tmp_path / "crashed", 100, [("x", 0, 1.0)])
-    table = source.read(tmp_path, ["loss", "folder_1"])
-    assert sorted(table.column("run", "run").labels()[1]) == ["crashed", "s0", "s0/val", "s1"]
+    table = read(tmp_path, ["loss", "folder_1"])
+    assert sorted(names(table, "run")) == ["crashed", "s0", "s0/val", "s1"]
     assert table.notes[0].endswith("have no value of loss: 2.")
 
 
@@ -124,6 +132,6 @@ def test_links_to_folders_are_followed_once(write_events, tmp_path):
         (tmp_path / "logs" / name).symlink_to(tmp_path / "real" / "s1")
     (tmp_path / "logs" / "circle").symlink_to(tmp_path / "logs")
     (tmp_path / "logs" / "latest").symlink_to(tmp_path / "logs" / "s0")
-    table = source.read(tmp_path / "logs")
-    assert table.numbers("loss", "metric").tolist() == [1, 2]
-    assert table.column("run", "run").labels()[1] == ["again", "s0"]
+    table = read(tmp_path / "logs")
+    assert column(table, "loss").tolist() == [1, 2]
+    assert names(table, "run") == ["again", "s0"]

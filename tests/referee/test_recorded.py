@@ -87,7 +87,7 @@ def table(request, tmp_path, write_events, monkeypatch):
         (tmp_path / "runs.jsonl").write_text(text)
         return design, source, tmp_path / "runs.jsonl", names
     if source == "wandb":
-        monkeypatch.setattr("ablate.wandb.connection.connect", lambda: Api(runs))
+        monkeypatch.setattr("wandb.Api", lambda: Api(runs))
         return design, source, "wandb://me/project", names
     for r in runs:
         folder = tmp_path / r["arm"] / r["seed"]

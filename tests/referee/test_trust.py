@@ -1,4 +1,4 @@
-"""Sentences on how far to trust a verdict."""
+"""Caveats on a table of runs, and values that cannot be compared."""
 
 import numpy as np
 import pandas as pd
@@ -6,6 +6,7 @@ import pytest
 
 import ablate
 from ablate.errors import UserError
+from ablate.words.reasons import sentence
 
 ASKED = {"arm": "arm", "metric": "loss", "better": "lower", "treatment": "b", "baseline": "a"}
 
@@ -16,29 +17,27 @@ def test_runs_that_did_not_end_by_themselves_are_named(column):
     runs = pd.DataFrame({"arm": [*"ab"] * 5, "loss": range(10), column: states})
 
     def doubts(**asked):
-        trust = ablate.compare(runs, **ASKED, **asked).trust
-        return [sentence for sentence in trust if "still count with their value" in sentence]
+        caveats = ablate.compare(runs, **ASKED, **asked).to_dict()["caveats"]
+        assert all(map(sentence, caveats))
+        return [c["values"] for c in caveats if c["code"] == "unfinished"]
 
-    (sentence,) = doubts()
-    assert f"{column} is RUNNING or crashed for 3 of 10 runs" in sentence
-    (sentence,) = doubts(failed={column: "crashed"})
-    assert f"{column} is RUNNING for 1 of 10 runs" in sentence
-    assert f"`failed: {{{column}: [RUNNING]}}`" in sentence
+    assert doubts() == [{"column": column, "states": ["RUNNING", "crashed"], "runs": 3, "of": 10}]
+    (values,) = doubts(failed={column: "crashed"})
+    assert (values["states"], values["runs"]) == (["RUNNING"], 1)
     for missing in ("rate", 9.0):
         assert not doubts(failed={column: ["crashed", "RUNNING"]}, missing=missing)
 
 
 def test_values_whose_squares_overflow_are_refused():
     runs = pd.DataFrame({"arm": [*"ab"] * 5, "loss": [1.0] * 9 + [1e200]})
-    with pytest.raises(UserError, match=r"loss reaches 1e\+200, but values above 1e\+150"):
+    with pytest.raises(UserError, match=r"above 1e\+150"):
         ablate.compare(runs, **ASKED)
 
 
-def test_an_exact_claim_counts_the_pairs_that_it_does_not_check():
+def test_an_exact_claim_checks_the_pairs_that_are_complete():
     runs = pd.DataFrame({"arm": [*"aaaabbbb"], "seed": [0, 1, 2, 3, 0, 1, 2, 9], "loss": 1.0})
-    (claim,) = ablate.compare(runs, **ASKED, kind="exact", pair="seed").claims
-    assert (claim.status, claim.judged.incomplete) == ("supported", 2)
-    assert claim.to_dict()["cases"] == 3
+    (claim,) = ablate.compare(runs, **ASKED, kind="exact", pair="seed").to_dict()["claims"]
+    assert (claim["verdict"], claim["cases"]["counted"]) == ("supported", 3)
 
 
 def test_an_exponent_is_the_slope_of_logarithms():
@@ -47,4 +46,14 @@ def test_an_exponent_is_the_slope_of_logarithms():
     runs = pd.DataFrame({"width": width, "loss": loss, "arm": "a"})
     asked = {"metric": "loss", "better": "lower", "kind": "trend", "over": "width"}
     (claim,) = ablate.compare(runs, **asked, scale="log_log").to_dict()["claims"]
-    assert claim["difference"] == pytest.approx(-0.25)
+    assert claim["effect"] == pytest.approx(0.25)
+    with pytest.raises(UserError, match="could not convert"):
+        ablate.compare(runs.assign(width="wide"), **asked)
+
+
+def test_names_of_arms_are_printed_as_they_are_written_even_after_another_comparison():
+    runs = pd.DataFrame({"norm": ["pre_ln", "[b]"] * 3, "loss": range(6)})
+    asked = {"arm": "norm", "metric": "loss", "better": "lower", "baseline": "pre_ln"}
+    first = ablate.compare(runs, **asked)
+    ablate.compare(runs.assign(norm=["x", "y"] * 3), **{**asked, "baseline": "x"})
+    assert "[b] against pre_ln" in str(first)

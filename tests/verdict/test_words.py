@@ -73,6 +73,26 @@ VALUES = {  # values with which the template of each code is rendered
     "too_few_learned": {"pairs": 1, "needed": 2},
     "too_few_levels": {"over": "model.n_heads"},
     "no_logarithm": {"over": "model.n_heads", "level": 0},
+    # a table of runs that other programs made
+    **dict.fromkeys(("table", "no_value", "no_variation"), {}),
+    "source": {"text": "The last row of metrics.csv is incomplete."},
+    "rows": {"rows": 40, "runs": 4},
+    "no_label": {"empty": 3, "runs": 20, "column": "arm"},
+    "twins": {"column": "lr", "names": ["0.1", "0.10"]},
+    "unfinished": {"column": "state", "states": ["crashed"], "runs": 2, "of": 9},
+    "steps_as_runs": {"column": "step"},
+    "ended_early": {"runs": 2, "of": 9, "column": "val_loss"},
+    "steps_repeated": {"rows": 8},
+    "not_reached": {"runs": 2, "value": 3.28},
+    "copies": {"rows": 2},
+    "missing": {"runs": 2, "of": 9, "column": "val_loss", "rule": "they are left out"},
+    "no_level": {"runs": 2, "of": 9, "over": "width"},
+    "other_columns": {"columns": ["lr (0.1 against 0.2)"]},
+    "noise_stated": {"sd": 0.0013, "source": "a README"},
+    "arm_skewed": {"arm": "relu"},
+    "arm_constant": {"arm": "relu", "runs": 5},
+    "pairs_incomplete": {"pairs": 3},
+    "without_value": {"arms": {"relu": [5, 12], "gelu": [0, 12]}},
 }
 
 

@@ -54,8 +54,8 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.evidence.manifest import keep
     from ablate.record.files import check_links, copy_text, writing
     from ablate.report.content import slice_warning
+    from ablate.report.terminal import announce
     from ablate.report.write import write_files, write_tables
-    from ablate.sweep.end import announce
     from ablate.verdict.conclude import conclude
     from ablate.verdict.replication import RESULT
 
@@ -87,11 +87,12 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _judge_table(arguments: argparse.Namespace) -> None:
     """Judge runs that ablate did not train."""
+    from ablate.cli.commands.compare import show
     from ablate.referee.compare import judge
 
     if arguments.tables:
         raise UserError("tables= works only for a sweep; use --json for a table of runs")
-    judge(arguments.source, arguments.study).show(arguments.to, as_json=arguments.json)
+    show(judge(arguments.source, arguments.study), arguments)
 
 
 def _evidence(arguments: argparse.Namespace) -> tuple["Evidence", Path]:

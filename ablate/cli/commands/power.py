@@ -51,15 +51,14 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         UserError: the standard deviation is missing, or a value is not allowed.
     """
-    from ablate.referee.power import Plan, check, sentences
+    from ablate.plan.comparison import Plan, sentences
 
     if arguments.margin is None:
         raise UserError("--margin is missing: give the smallest difference that matters")
     sd, df, doubts = _noise(arguments)
     words = ("kind", "design", "test", "alpha")
     named = {key: getattr(arguments, key) for key in words if getattr(arguments, key) is not None}
-    plan = Plan(sd, arguments.margin, df=df, **named)
-    check(plan)
+    plan = Plan(sd=sd, df=df, margin=arguments.margin, **named)
     for sentence in (*sentences(plan, arguments.runs), *doubts):
         print(sentence)
 
@@ -75,6 +74,6 @@ def _noise(arguments: argparse.Namespace) -> tuple[float, float, list[str]]:
         if given := [key for key, value in table.items() if value]:
             raise UserError(f"--{given[0]} needs a table of baseline runs instead of --sd")
         return arguments.sd, float("inf"), []
-    from ablate.referee.compare import spread
+    from ablate.plan.comparison import spread
 
-    return spread(arguments.source, **table)
+    return spread(arguments.source, **{key: value or "" for key, value in table.items()})

@@ -1,4 +1,4 @@
-"""Read results of runs that ablate did not train, such as a CSV file or W&B runs.
+"""Read runs that other programs made: tables, logs of TensorBoard and Lightning, W&B projects.
 
-Each module except `table` and a few helpers reads one format and returns a `Table`.
+Every reader returns a data frame with a run (or a step of a run) in each row.
 """

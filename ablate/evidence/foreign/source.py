@@ -1,87 +1,83 @@
-"""Read a table of runs with the module for its format.
+"""Read a source of runs as a data frame: a file, a folder of logs, a W&B project, or a frame."""
 
-The format follows from the scheme of the source, its file ending, or the files in its folder.
-"""
-
-from collections.abc import Iterable
-from importlib import import_module
-from os import PathLike
+import csv
+import gzip
+import json
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from ablate.errors import UserError
-from ablate.evidence.foreign import delimited, frame, json_lines
-from ablate.evidence.foreign.reading import files_below
-from ablate.evidence.foreign.table import Table, meant
+import pandas as pd
 
-# file endings, with the name of their reader in this package
-BY_ENDING = {
-    **dict.fromkeys(delimited.ENDINGS, "delimited"),
-    **dict.fromkeys(json_lines.ENDINGS, "json_lines"),
-    **dict.fromkeys((".parquet", ".pq"), "parquet"),
-}
-# files that identify a folder of each reader, in the order in which they are tried
-IN_FOLDER = {"lightning": "metrics.csv", "tensorboard": "*tfevents*"}
-SCHEMES = ("tensorboard", "lightning")
+from ablate.errors import UserError, first_line
+from ablate.evidence.foreign.logs import Source, check_names, files_below, flat, from_lines
+
+JSON, PARQUET = (".jsonl", ".ndjson"), (".parquet", ".pq")
+WANDB = "wandb://"
 
 
-def read(source: Any, wanted: Iterable[str] = (), names: Iterable[str] = ()) -> Table:
-    """Return the results of runs in a source as a table.
+def read(source: Any, wanted: Collection[str] = ()) -> Source:
+    """Return the runs of a source as a data frame, in which the names in files are texts as they
+    are written.
 
     Args:
-        source: a data frame; the path of a file; a folder of TensorBoard or Lightning; or
-            scheme://path with a scheme in `SCHEMES`. ablate.referee.compare adds wandb://.
-        wanted: columns that are always kept. Other columns are dropped if they have too many
-            different texts, such as run ids.
-        names: columns of names, whose cells are texts as they are written.
+        source: a data frame; the path of a table, or of a folder with logs of TensorBoard or
+            Lightning; or wandb://ENTITY/PROJECT.
+        wanted: the columns that are needed, from which a reader of logs sees whether it must return
+            a row for each step.
 
     Raises:
         UserError: the source does not exist or cannot be read.
     """
-    if frame.is_frame(source):
-        return frame.read(source, wanted, names)
-    if isinstance(source, Table):
-        return source
-    if not isinstance(source, str | PathLike):
-        raise UserError(
-            f"the runs are of type {type(source).__name__}, but must be a data frame, such as "
-            "pandas.DataFrame(runs), or the path of a table or folder"
-        )
-    scheme, separator, place = str(source).partition("://")
-    if separator:
-        if scheme not in SCHEMES:
-            raise UserError(f"{source}: unknown scheme {scheme}://; {meant(scheme, SCHEMES)}")
-        return _read(scheme, place, wanted, names)
+    if isinstance(source, pd.DataFrame):
+        return Source("the data frame", _with_index(source))
+    try:
+        return _read(str(source), wanted)
+    except (ImportError, OSError, EOFError, ValueError, RecursionError, csv.Error) as error:
+        raise UserError(f"{source} cannot be read: {first_line(error)}") from None
+
+
+def _read(source: str, wanted: Collection[str]) -> Source:
+    if source.startswith(WANDB):
+        from ablate.evidence.foreign.wandb_project import read_project
+
+        return read_project(source.removeprefix(WANDB), wanted)
     path = Path(source).expanduser()
-    if path.is_dir():
-        return _read(_reader_of_folder(path), path, wanted, names)
-    if not path.exists():
-        raise UserError(f"{path}: there is no such file or folder{_near(path)}")
-    ending = next((end for end in BY_ENDING if path.name.lower().endswith(end)), None)
-    if ending is None:
-        raise UserError(
-            f"{path}: the ending {path.suffix or '(none)'} is unknown; it must be one of "
-            f"{', '.join(BY_ENDING)}"
-        )
-    return _read(BY_ENDING[ending], path, wanted, names)
+    if not path.is_dir():
+        return Source(str(path), _table(path))
+    if files_below(path, "metrics.csv"):
+        from ablate.evidence.foreign.lightning import read_lightning
+
+        return read_lightning(path, wanted)
+    from ablate.evidence.foreign.tensorboard import read_tensorboard
+
+    return read_tensorboard(path, wanted)
 
 
-def _read(reader: str, place: Any, wanted: Iterable[str], names: Iterable[str]) -> Table:
-    module = import_module(f"ablate.evidence.foreign.{reader}")
-    table: Table = module.read(place, wanted, names)
-    return table
+def _with_index(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame whose columns have texts as names; a named index becomes a column."""
+    if any(name is not None for name in frame.index.names):
+        frame = frame.reset_index(allow_duplicates=True)
+    names = [".".join(map(str, n)) if isinstance(n, tuple) else str(n) for n in frame.columns]
+    check_names("the data frame", names)
+    return frame.set_axis(names, axis=1).reset_index(drop=True)
 
 
-def _reader_of_folder(path: Path) -> str:
-    for reader, pattern in IN_FOLDER.items():
-        if files_below(path, pattern):
-            return reader
-    raise UserError(
-        f"{path} is a folder without runs: give one with event files of TensorBoard, or a "
-        "metrics.csv of Lightning"
-    )
+def _table(path: Path) -> pd.DataFrame:
+    """Return the rows of a file, which may be compressed with gzip."""
+    ending = (path.with_suffix("") if path.suffix == ".gz" else path).suffix.lower()
+    if ending in PARQUET:  # whole numbers stay whole in a column with empty cells
+        return pd.read_parquet(path, dtype_backend="numpy_nullable")
+    if ending not in (".csv", ".tsv", ".txt", *JSON):
+        raise ValueError(f"the ending {ending} is unknown")
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
+        lines = [*file]
+    return _objects(lines) if ending in JSON else from_lines(path, lines)
 
 
-def _near(path: Path) -> str:
-    names = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
-    return f"; {hint}" if names and (hint := meant(path.name, names)).startswith("did") else ""
+def _objects(lines: Sequence[str]) -> pd.DataFrame:
+    """Return JSON objects, one per line, as rows; numbers are texts as they are written."""
+    numbers: Any = dict.fromkeys(("parse_int", "parse_float", "parse_constant"), str)
+    rows = [flat(json.loads(line, **numbers)) for line in lines if line.strip()]
+    return pd.DataFrame(rows, dtype=object)

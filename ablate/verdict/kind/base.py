@@ -19,17 +19,20 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Claim, Entry, Failures, Reason, Run, reason
 from ablate.stats.estimate import Estimate
 from ablate.stats.holm import Tests
+from ablate.stats.means import MeanDifference
 from ablate.stats.power import Values, half_widths, has_spread, planned_error
 from ablate.stats.rates import Rates
+from ablate.stats.spending import ONCE
 from ablate.stats.ties import at_most
 from ablate.verdict.contrast import Contrast, contrast
 from ablate.verdict.decidable import one_way
 from ablate.verdict.decision import REFUTED, SUPPORTED, Decision, MarginThreshold, side
 from ablate.verdict.exact import Exact
 from ablate.verdict.floor import FEWEST, failures, rates_of_failure
-from ablate.verdict.sides import ContrastError, Side
+from ablate.verdict.independent import effect_of, is_independent, problem_of
+from ablate.verdict.sides import ContrastError, Side, sides
 
-Tested = Estimate | Rates
+Tested = Estimate | MeanDifference | Rates
 NOTHING = Estimate(math.nan, 0, 0, math.nan, math.nan)
 POWER = 0.8
 
@@ -94,6 +97,8 @@ class Kind(ABC):
             UserError: the recorded BLEU of a run and its statistics per sentence disagree.
         """
         try:
+            if is_independent(claim):
+                return self._of_independent(claim, sides(claim, evidence))
             paired = contrast(claim, evidence)
         except ContrastError as problem:
             return self.finding(claim, NOTHING, problem=problem.reason)
@@ -101,29 +106,52 @@ class Kind(ABC):
             return self.finding(claim, paired.estimate, paired, why)
         failed = failures(claim, paired.sides)
         learned = paired.among_learned()
-        if learned.seeds == paired.seeds:
+        # the failed runs of a table have no value, and therefore no difference
+        without = "design" in claim and any(count["runs"] for count in failed.values())
+        if learned.seeds == paired.seeds and not without:
             return replace(self.finding(claim, paired.estimate, paired), failures=failed)
         return replace(self._among_learned(claim, learned), failures=failed)
 
-    def _among_learned(self, claim: Claim, learned: Contrast) -> Finding:
-        """Return the result of a claim for which some runs failed to learn the task.
+    def _of_independent(self, claim: Claim, arms: list[Side]) -> Finding:
+        """Return the result of a claim about runs that are not paired."""
+        effect = effect_of(claim, arms)
+        rates, failed = rates_of_failure(claim, arms, ONCE), failures(claim, arms)
+        if problem := problem_of(effect, arms, claim):
+            p = self.tests(NOTHING, float(claim["margin"]))
+            finding = Finding(claim, effect, arms, None, p, problem, failures=failed)
+        else:
+            p = self.tests(effect, float(claim["margin"]))
+            finding = Finding(claim, effect, arms, None, p, failures=failed)
+        return self._with_rates(finding, rates)
+
+    def _with_rates(self, finding: Finding, rates: Rates | None) -> Finding:
+        """Return the result of a claim of which some runs failed.
 
         The rates of failed runs decide the claim if they differ significantly. Otherwise the mean
         difference over the pairs of runs that learned decides it. Each of these two tests has half
         of alpha. If no distribution of the few failed runs between the arms could be significant,
         the test of the mean has all of alpha.
+
+        Args:
+            finding: the result by the mean over the runs that learned.
+            rates: the rates of failed runs; None if they cannot decide the claim.
         """
-        effect = learned.estimate
-        rates = rates_of_failure(claim, learned.sides, learned.looks)
-        if rates is not None and (tests := self.by_failures(rates, claim["alpha"])):
-            return Finding(claim, effect, learned.sides, learned, tests, rates=rates)
-        if effect.pairs < FEWEST:
-            why = reason("too_few_learned", pairs=effect.pairs, needed=FEWEST)
-            return self.finding(claim, effect, learned, why)
-        finding = self.finding(claim, effect, learned)
-        if rates is None or not self.could_decide(rates, claim["alpha"]):
+        alpha = finding.claim["alpha"]
+        if rates is None:
+            return finding
+        if tests := self.by_failures(rates, alpha):
+            return replace(finding, p=tests, problem=None, rates=rates)
+        if finding.problem or not self.could_decide(rates, alpha):
             return finding
         return replace(finding, p=halved(finding.p))
+
+    def _among_learned(self, claim: Claim, learned: Contrast) -> Finding:
+        """Return the result of a claim for which some runs failed to learn the task."""
+        effect, why = learned.estimate, None
+        if effect.pairs < FEWEST:
+            why = reason("too_few_learned", pairs=effect.pairs, needed=FEWEST)
+        rates = rates_of_failure(claim, learned.sides, learned.looks)
+        return self._with_rates(self.finding(claim, effect, learned, why), rates)
 
     def by_failures(self, rates: Rates, alpha: float) -> Tests | None:
         """Return the p-value of each decision, from the tests of the failure rates.
@@ -249,7 +277,7 @@ class Kind(ABC):
         """Return whether the estimate has a known standard deviation, so that seeds can be
         planned.
         """
-        return has_spread(estimate)
+        return has_spread(estimate) and estimate.degrees(estimate.pairs) >= 1
 
     def detectable(
         self, claim: Claim, estimate: Any, alpha: float, pairs: int | None = None

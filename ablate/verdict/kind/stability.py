@@ -5,6 +5,7 @@ superiority, applied to the difference of two proportions by exact tests.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,13 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import UNSTABLE, is_unstable
 from ablate.evidence.types import Claim
 from ablate.stats.rates import Rates, p_values
+from ablate.stats.spending import ONCE
 from ablate.verdict.contrast import contrast
 from ablate.verdict.decision import LARGE, SUPPORTED
+from ablate.verdict.independent import is_independent
 from ablate.verdict.kind.base import POWER, Finding, arm_problems
 from ablate.verdict.kind.superiority import Superiority
+from ablate.verdict.sides import sides
 
 PLANNED = 0.2  # proportion for which seeds are planned if a claim names none
 
@@ -53,12 +57,14 @@ class Stability(Superiority):
         The runs of a seed count even if only one of the arms has runs with this seed. The arm with
         positive weight in the difference comes first.
         """
-        paired = contrast(claim, evidence)
+        paired = None if is_independent(claim) else contrast(claim, evidence)
+        arms = paired.sides if paired else sides(claim, evidence)
         counts = [
             (sum(is_unstable(run, claim["metric"]) for run in side.ended), len(side.ended))
-            for side in sorted(paired.sides, key=lambda side: -side.weight)
+            for side in sorted(arms, key=lambda side: -side.weight)
         ]
-        return self.finding(claim, Rates(*counts[0], *counts[1], paired.looks), paired)
+        rates = Rates(*counts[0], *counts[1], paired.looks if paired else ONCE)
+        return replace(self.finding(claim, rates, paired), sides=arms)
 
     def detectable(
         self, claim: Claim, estimate: Any, alpha: float, pairs: int | None = None

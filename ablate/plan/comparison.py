@@ -4,24 +4,25 @@ detect.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
+from pydantic import BaseModel, Field
 from scipy import special
 
 from ablate.errors import UserError
-from ablate.referee.question import CORRECTED, TEXTBOOK, Claim
-from ablate.stats.means import MeanDifference, Part, Variance
+from ablate.evidence.foreign.source import read
+from ablate.referee.question import question_of
+from ablate.referee.runs import runs_of
+from ablate.stats.means import MeanDifference, Part, Variance, variance_of
 from ablate.verdict.kind import KINDS
 from ablate.verdict.kind.base import Plan as SeedPlan
+from ablate.words.reasons import sentence
 
-DESIGNS = ("unpaired", "paired", "target")
-PLANNED_KINDS = ("superiority", "equivalence", "non_inferiority")
 DOUBT = 0.8  # confidence of the upper bound for a standard deviation estimated from few runs
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(BaseModel):
     """A planned comparison of two arms, or of an arm with a number.
 
     Args:
@@ -29,18 +30,18 @@ class Plan:
         margin: smallest difference that matters.
         kind: superiority | equivalence | non_inferiority.
         design: unpaired | paired | target (comparison with a number).
-        alpha: 1 minus the confidence level of the two-sided interval.
+        alpha: significance level.
         test: corrected | textbook: whether the t test will be corrected for skewness; "" means:
             only if the runs are paired.
         df: degrees of freedom of the standard deviation.
     """
 
-    sd: float
-    margin: float
-    kind: str = "superiority"
-    design: str = "unpaired"
-    alpha: float = 0.05
-    test: str = ""
+    sd: float = Field(gt=0, allow_inf_nan=False)
+    margin: float = Field(gt=0, allow_inf_nan=False)
+    kind: Literal["superiority", "equivalence", "non_inferiority"] = "superiority"
+    design: Literal["unpaired", "paired", "target"] = "unpaired"
+    alpha: float = Field(default=0.05, gt=0, lt=0.5)
+    test: Literal["", "corrected", "textbook"] = ""
     df: float = math.inf
 
     def noise(self, runs: int, sd: float) -> MeanDifference:
@@ -53,7 +54,7 @@ class Plan:
         arms = 2 if self.design == "unpaired" else 1
         part = Part(Variance(sd**2, math.inf), 1.0, float(runs))
         mean_difference = MeanDifference(0.0, (part,) * arms, self.design, (runs,) * arms)
-        corrects = self.test == CORRECTED if self.test else self.design == "paired"
+        corrects = self.test == "corrected" if self.test else self.design == "paired"
         return replace(mean_difference, skewness=0.0, skewed=runs) if corrects else mean_difference
 
     def needed(self, sd: float) -> dict[str, SeedPlan]:
@@ -77,25 +78,7 @@ class Plan:
         return float(self.sd * math.sqrt(self.df / special.chdtri(self.df, DOUBT)))
 
     def _rule(self) -> Any:
-        return Claim(kind=self.kind, margin=self.margin, alpha=self.alpha).rule()
-
-
-def check(plan: Plan) -> None:
-    """Raise UserError for a plan with impossible values."""
-    if not 0 < plan.sd < math.inf:
-        raise UserError(f"sd={plan.sd:g}: it must be a finite number above 0")
-    if not 0 < plan.margin < math.inf:
-        raise UserError(
-            f"margin={plan.margin:g}: it must be above 0; give the smallest difference that matters"
-        )
-    if plan.kind not in PLANNED_KINDS:
-        raise UserError(f"kind={plan.kind}: allowed is {', '.join(PLANNED_KINDS)}")
-    if plan.design not in DESIGNS:
-        raise UserError(f"design={plan.design}: allowed is {', '.join(DESIGNS)}")
-    if plan.test not in ("", CORRECTED, TEXTBOOK):
-        raise UserError(f"test={plan.test}: allowed is {CORRECTED}, {TEXTBOOK}")
-    if not 0 < plan.alpha < 0.5:
-        raise UserError(f"alpha={plan.alpha:g}: it must be between 0 and 0.5")
+        return {"kind": self.kind, "margin": self.margin, "alpha": self.alpha, "plan_for": None}
 
 
 def sentences(plan: Plan, runs: int | None) -> Iterator[str]:
@@ -119,3 +102,26 @@ def sentences(plan: Plan, runs: int | None) -> Iterator[str]:
 
 def _many(runs: int | None) -> str:
     return f"{runs:,}" if runs else "more than 1,000"
+
+
+def spread(runs: Any, arm: str, baseline: str, **columns: str) -> tuple[float, float, list[str]]:
+    """Return the standard deviation of the runs of an arm, its degrees of freedom, and reasons to
+    doubt them.
+
+    Args:
+        runs: a source of runs, as for `ablate.compare`.
+        arm, baseline: the column of the arms, and the name of the arm; both "": all runs.
+        **columns: the columns `metric`, `run` and `step`.
+
+    Raises:
+        UserError: there is no such arm, or its runs do not vary.
+    """
+    where = {arm: baseline} if arm else {}
+    question = question_of({"better": "lower", "missing": "leave_out", "where": where, **columns})
+    counted = runs_of(read(runs, question.columns), question)
+    values = counted.results
+    variance = variance_of(values)
+    if variance is None or not variance.value:
+        raise UserError(f"{question.metric}: {len(values)} runs show no run-to-run variation")
+    doubts = [sentence(note) for note in counted.notes if note["code"] == "steps_as_runs"]
+    return math.sqrt(variance.value), variance.df, doubts

@@ -1,0 +1,137 @@
+"""Make a data frame of the logs of runs, with a row per run or per step, or of the lines of a
+table.
+"""
+
+import csv
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from ablate.errors import UserError
+
+DELIMITERS = (",", "\t", ";")
+RUN = "run"  # column with the name of a run
+Row = dict[str, Any]  # the cells of a row, by column
+
+
+class Source(NamedTuple):
+    """The runs of a source: its name for messages, a data frame, and remarks for the verdict."""
+
+    name: str
+    frame: pd.DataFrame
+    notes: Sequence[str] = ()
+
+
+class RunLog(NamedTuple):
+    """The log of a run: values that identify it, such as its name; its config, which may be nested;
+    and a row of metrics, or a row for each step.
+    """
+
+    about: Row
+    settings: Row
+    results: Sequence[Row]
+
+
+def from_logs(
+    source: str, logs: Sequence[RunLog], needed: str, notes: Sequence[str] = (), prefix: str = ""
+) -> Source:
+    """Return the rows of all runs, with the settings of its run in each row.
+
+    A setting that has the name of another column gets a prefix. If an attribute of runs in `about`
+    has the name of a metric, the column has the metric.
+
+    Raises:
+        UserError: no run has results; `needed` says what the source lacks.
+    """
+    metrics = {name for log in logs for row in log.results for name in row}
+
+    def rows(log: RunLog) -> Iterator[Row]:
+        taken = metrics | log.about.keys()
+        settings = {
+            f"{prefix}.{key}" if key in taken else key: value
+            for key, value in flat(log.settings).items()
+        }
+        about = {key: value for key, value in log.about.items() if key not in metrics}
+        return ({**settings, **_recorded(row), **about} for row in log.results)
+
+    records = [row for log in logs for row in rows(log)]
+    if not records:
+        raise UserError(f"{source} has no {needed}")
+    # objects, because a whole number would become a float beside an empty cell
+    return Source(source, pd.DataFrame(records, dtype=object), notes)
+
+
+def _recorded(row: Row) -> Row:
+    """Return a row in which a recorded NaN is a text, because an empty cell is NaN, too."""
+    return {k: "nan" if isinstance(x, float) and math.isnan(x) else x for k, x in row.items()}
+
+
+def flat(row: Mapping[str, object], before: str = "") -> Row:
+    """Return nested objects as one object, such as {"a.b": 1} for {"a": {"b": 1}}; `before` is the
+    prefix of all keys.
+    """
+    flattened: Row = {}
+    for key, value in row.items():
+        nested = isinstance(value, Mapping)
+        flattened |= flat(value, f"{before}{key}.") if nested else {f"{before}{key}": value}  # type: ignore[arg-type]
+    return flattened
+
+
+def last_values(rows: Iterable[Row]) -> Row:
+    """Return the last value of each column."""
+    return {key: value for row in rows for key, value in row.items() if value != ""}
+
+
+def path_columns(root: Path, folder: Path) -> Row:
+    """Return the columns `run`, the path of the folder of a run within another folder, and
+    `folder_1`, `folder_2`, ..., the names in this path.
+    """
+    inner = folder.relative_to(root)
+    names = {f"folder_{k}": part for k, part in enumerate(inner.parts, 1)}
+    return {RUN: inner.as_posix(), **names}
+
+
+def files_below(root: Path, pattern: str) -> list[Path]:
+    """Return every file below a folder whose name matches a pattern, sorted.
+
+    Links to folders are followed. Of several paths to a folder, only the first counts, and paths
+    without links come first.
+    """
+    folders = {path.parent.resolve(): path.parent for path in root.glob(f"**/{pattern}")}
+    visited: set[str] = set()
+    for folder, names, _ in os.walk(root, followlinks=True):
+        real = os.path.realpath(folder)
+        names[:] = [] if real in visited else sorted(names)
+        visited.add(real)
+        folders.setdefault(Path(real), Path(folder))
+    return sorted(path for folder in folders.values() for path in folder.glob(pattern))
+
+
+def check_names(source: str, names: list[str]) -> None:
+    """Raise UserError if two columns have the same name: pandas would rename one of them."""
+    if twice := next((name for name in names if names.count(name) > 1), ""):
+        raise UserError(f"{source} has two columns called {twice}: rename one of them")
+
+
+def from_lines(path: Path, lines: Sequence[str]) -> pd.DataFrame:
+    """Return the rows of a CSV or TSV file, whose cells are texts. Blank lines do not count.
+
+    Raises:
+        UserError: two columns have the same name.
+        ValueError: a row has more or fewer cells than the header, which pandas would accept.
+        csv.Error: quotation marks do not surround a whole cell.
+    """
+    between = max(DELIMITERS, key=lines[0].count) if lines else ","
+    # strict, because an unclosed quotation mark would otherwise hide all rows after it
+    rows = csv.reader(lines, delimiter=between, skipinitialspace=True, strict=True)
+    names = [name.strip() for name in next(rows, [])]
+    check_names(str(path), names)
+    cells = [row for row in rows if row]
+    if wrong := next((k for k, row in enumerate(cells, 1) if len(row) != len(names)), 0):
+        count = len(cells[wrong - 1])
+        raise ValueError(f"row {wrong} has {count} cells, but the header has {len(names)}")
+    return pd.DataFrame(cells, columns=names, dtype=object)

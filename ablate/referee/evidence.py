@@ -1,0 +1,247 @@
+"""Make evidence of the runs of a table, and claims of the question about it, as for a sweep."""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ablate.config import study
+from ablate.errors import UserError
+from ablate.evidence.folder import Evidence
+from ablate.evidence.foreign.logs import Row, Source
+from ablate.evidence.types import Levels, Reason, reason
+from ablate.metric.table import RESULT
+from ablate.phrases import listed
+from ablate.referee.cells import Rows, alike, name_of, number_of, numbers, texts
+from ablate.referee.question import Claim, Question
+from ablate.referee.runs import Runs, runs_of
+from ablate.words.claims import statement
+
+ALL_RUNS = "all runs"  # the only arm of a table without a column of arms
+MOST_NAMED = 5  # largest number of columns in a sentence
+FIELDS = ("id", "kind", "margin", "tolerance", "margin_reason", "source", "over", "scale")
+# fields of a sweep's run that a table does not have
+UNKNOWN = {
+    **{"identity": "", "curve": {}, "reused": False, "ended": 0.0, "seconds": 0.0},
+    **{"command": "", "versions": {}},
+}
+
+
+def evidence_of(source: Source, question: Question) -> Evidence:
+    """Return the runs of a source as evidence, and the question about them as a study.
+
+    Raises:
+        UserError: a column is missing or has a wrong value, or a claim names an arm without runs.
+    """
+    runs = runs_of(source, question)
+    table = _Table(runs, question)
+    claims = [*table.claims()]
+    return Evidence.made_up(
+        {**study.USUAL[study.Study], "factors": [*table.names], "seeds": 1, "claims": claims},
+        table.evidence(),
+        name=question.name,
+        regime={"corpus": source.name},
+        registration={"labels": table.labels, "hash": "", "time": 0.0, "earlier": []},
+        notes=[*runs.notes, *table.twins],
+    )
+
+
+class _Table:
+    """The runs of a table, with the names by which claims select them.
+
+    `names` has the columns of names: of the arms, of the datasets, and of the values by which
+    claims select runs. `arms` has the name of each run's arm. `labels` has the label of each value
+    of the columns: the name of an arm as it is written, another value with its column.
+    """
+
+    def __init__(self, runs: Runs, question: Question) -> None:
+        self.question, self.results = question, runs.results
+        self.arm_columns = question.arm or (ALL_RUNS,)
+        self.frame = runs.frame if question.arm else runs.frame.assign(**{ALL_RUNS: ALL_RUNS})
+        columns = [*self.arm_columns, question.group, *question.selecting]
+        self.names = {name: texts(self.frame, name) for name in dict.fromkeys(columns) if name}
+        parts = pd.DataFrame({column: self.names[column] for column in self.arm_columns})
+        self.arms = parts.agg(" ".join, axis=1).where((parts != "").all(axis=1), "")
+        self.labels = {
+            f"{column}={name}": name if column in self.arm_columns else f"{column}={name}"
+            for column, names in self.names.items()
+            for name in names.unique()
+        }
+
+    @property
+    def twins(self) -> Iterator[Reason]:
+        """A remark for each number that is written as several names."""
+        for column in dict.fromkeys([*self.names, *filter(None, [self.question.pair])]):
+            names = pd.Series(sorted(texts(self.frame, column).unique()))
+            for _, same in names.groupby(names.map(number_of)):
+                if len(same) > 1:
+                    yield reason("twins", column=column, names=same.tolist())
+
+    def evidence(self) -> Iterator[Row]:
+        """Yield the runs, in the form of the runs of a sweep.
+
+        The seed of a run is the number of its pair. A run without a name in the column of pairs is
+        left out, because it is in no pair. Without pairs, each run has its own seed.
+        """
+        columns: dict[str, list[Any]] = {name: x.tolist() for name, x in self.names.items()}
+        for over in filter(None, (claim.over for claim in self.question.claims)):
+            values = numbers(self.frame, over).tolist()
+            columns[over] = [x if math.isfinite(x) else None for x in values]
+        seeds: list[Any] = [*range(len(self.frame))]
+        if self.question.pair:
+            pairs = texts(self.frame, self.question.pair)
+            whole = all(name == str(int(name)) for name in pairs if name.isdecimal())
+            place = {name: k for k, name in enumerate(sorted({*pairs} - {""}))}
+            whole = whole and all(name.isdecimal() for name in place)
+            seeds = [(int(name) if whole else place[name]) if name else None for name in pairs]
+        for row, result in enumerate(self.results.tolist()):
+            if seeds[row] is not None:
+                levels = {name: cells[row] for name, cells in columns.items()}
+                yield {
+                    **UNKNOWN,
+                    **{"cell": row, "seed": seeds[row], "levels": levels},
+                    "arm": " ".join(map(str, levels.values())),
+                    "status": "diverged" if math.isnan(result) else "finished",
+                    "metrics": {RESULT: None if math.isnan(result) else result},
+                }
+
+    def claims(self) -> Iterator[Row]:
+        """Yield every claim in the form of a study, once for each treatment and each dataset."""
+        group = self.question.group
+        datasets = sorted({*self.names[group]} - {""}) if group else [""]
+        for claim in map(self._with_target, self.question.claims):
+            for each in self._with_treatments(claim):
+                for dataset in datasets:
+                    yield self._claim(each, {group: dataset} if group else {})
+
+    def _claim(self, claim: Claim, where: Levels) -> Row:
+        question, failed = self.question, claim.kind == "stability"
+        treatment = self._arm(claim.treatment)
+        where = {**where, **self._levels(claim.where)}
+        if claim.kind == "trend":
+            where, treatment = {**where, **treatment}, {}
+        lower = question.is_lower_better or failed
+        entry = {
+            **study.USUAL[study.Claim],
+            **{name: getattr(claim, name) for name in FIELDS},
+            **{"where": where, "minus": self._levels(claim.minus), "treatment": treatment},
+            "baseline": {} if claim.baseline is None else self._arm(claim.baseline),
+            **{"alpha": claim.alpha or question.alpha, "plan_for": claim.plan_for},
+            "reading": str(where.get(question.group, "")),
+            "metric": "unstable" if failed else RESULT,
+            "measures": "failed runs" if failed else question.measured,
+            "better": "lower" if lower and claim.kind != "exact" else "higher",
+            "design": "paired" if question.pair else "unpaired",
+            "target": claim.target,
+            "test": question.test or ("corrected" if question.pair else "textbook"),
+            "noise": question.noise and question.noise.model_dump(),
+        }
+        if claim.target is not None:
+            entry["design"] = "one sample"
+        entry["statement"] = claim.statement or statement(entry, self._label)
+        return {**entry, "doubts": [*self._doubts(claim, entry)]}
+
+    def _label(self, levels: Levels) -> str:
+        return listed([self.labels.get(f"{column}={x}", x) for column, x in levels.items()])
+
+    def _rows(self, levels: Levels) -> Rows:
+        chosen = [(self.names[column] == name).to_numpy() for column, name in levels.items()]
+        return np.logical_and.reduce([np.ones(len(self.frame), dtype=bool), *chosen])
+
+    def _levels(self, given: Mapping[str, object], *, single: bool = False) -> Levels:
+        """Return values by column as the names that the cells have.
+
+        A number selects every spelling, whose cells get the same name; with `single`, several
+        spellings are an error.
+
+        Raises:
+            UserError: no cell has the value.
+        """
+        levels: Levels = {}
+        for column, value in given.items():
+            spellings = self._known(self.names[column], value, column, single=single)
+            levels[column] = spellings[0]
+            same = self.names[column].isin(spellings)
+            self.names[column] = self.names[column].where(~same, spellings[0])
+        return levels
+
+    @staticmethod
+    def _known(names: pd.Series, value: Any, columns: str, *, single: bool = True) -> list[str]:
+        spellings = alike(filter(None, names.unique()), value)
+        if not spellings:
+            raise UserError(f"{value}: no run has this value in {columns}")
+        if single and len(spellings) > 1:
+            several = listed(sorted(spellings))
+            raise UserError(f"{value}: there are {several}; write the name as a text")
+        return spellings
+
+    def _arm(self, arm: Any) -> Levels:
+        """Return the levels of an arm, given as a name or as values by column."""
+        if isinstance(arm, Mapping):
+            return self._levels(arm, single=True)
+        if arm is None:
+            return {} if self.question.arm else {ALL_RUNS: ALL_RUNS}
+        (name,) = self._known(self.arms, arm, listed([*self.arm_columns]))
+        parts = pd.DataFrame({column: self.names[column] for column in self.arm_columns})
+        levels = parts[self.arms == name].drop_duplicates()
+        if len(levels) > 1:
+            raise UserError(f"{arm}: several arms have this name; give the value of each column")
+        return dict(levels.iloc[0])
+
+    def _with_target(self, claim: Claim) -> Claim:
+        """Return the claim, with its baseline as the target if the baseline is a number that is no
+        name of an arm.
+        """
+        number = number_of(name_of(claim.baseline))
+        if math.isnan(number) or claim.kind == "stability" or isinstance(claim.baseline, Mapping):
+            return claim
+        arms = [arm for arm in self.arms.unique() if arm]
+        if alike(arms, claim.baseline):
+            return claim
+        if not any(math.isnan(number_of(arm)) for arm in arms):
+            raise UserError(f"baseline={claim.baseline}: no arm has this value; is it the target?")
+        return claim.model_copy(update={"baseline": None, "target": number})
+
+    def _with_treatments(self, claim: Claim) -> Iterator[Claim]:
+        """Yield the claim; if it names no treatment, a copy for each arm without a run of the
+        baseline.
+        """
+        if claim.treatment is not None or claim.kind == "trend" or not self.question.arm:
+            yield claim
+            return
+        of_baseline = {*self.arms[self._rows(self._arm(claim.baseline))]}
+        arms = sorted({*self.arms} - {""} - (of_baseline if claim.target is None else set()))
+        for arm in arms:
+            name = arm if len(arms) > 1 else claim.id
+            yield claim.model_copy(update={"treatment": arm, "id": name})
+
+    def _doubts(self, claim: Claim, entry: Row) -> Iterator[Reason]:
+        """Yield remarks on the runs of the arms of a claim."""
+        arms = [self._rows({**entry["where"], **entry["treatment"]})]
+        if claim.kind == "trend":
+            without = ~np.isfinite(numbers(self.frame, claim.over)[arms[0]])
+            if without.any():
+                counts = {"runs": int(without.sum()), "of": len(without)}
+                yield reason("no_level", over=claim.over, **counts)
+        if entry["baseline"]:
+            arms.append(self._rows({**entry["where"], **entry["baseline"]}))
+            if min(rows.sum() for rows in arms) > 1:
+                yield from self._other_columns(*arms)
+        if (noise := self.question.noise) and claim.kind not in ("trend", "stability", "exact"):
+            yield reason("noise_stated", sd=noise.sd, source=noise.source)
+
+    def _other_columns(self, first: Rows, second: Rows) -> Iterator[Reason]:
+        """Yield a remark on columns that are constant within each arm but differ between the arms.
+
+        A column that only repeats the names of the arms is left out.
+        """
+        differing = []
+        for column in self.frame.columns.difference([*self.question.columns, ALL_RUNS], sort=False):
+            cells = texts(self.frame, column)
+            a, b = (cells[rows].unique() for rows in (first, second))
+            if len(a) == len(b) == 1 and a[0] != b[0] and not cells.equals(self.arms):
+                differing.append(f"{column} ({a[0] or 'nothing'} against {b[0] or 'nothing'})")
+        if differing:
+            yield reason("other_columns", columns=differing[:MOST_NAMED])
