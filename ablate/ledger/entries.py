@@ -1,13 +1,11 @@
 """Join claims with their verdicts, and select claims by words and filters."""
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from ablate.errors import UserError
 from ablate.ledger.claims import (
     Claim,
     NotTestableReason,
@@ -189,13 +187,10 @@ def count(entries: Iterable[Entry]) -> dict[str, int]:
     return {word: counted[word] for word in HEADLINES}
 
 
-# The names that each filter searches; a value matches the names that contain it.
+# The texts that each filter searches.
 FILTERS: dict[str, Callable[[Entry], list[str]]] = {
     "document": lambda entry: entry.claim.documents,
-    "factor": lambda entry: entry.claim.factor_names,
     "state": lambda entry: [entry.verdict, TESTED] if entry.findings else [entry.verdict],
-    "group": lambda entry: [entry.claim.group],
-    "kind": lambda entry: [entry.claim.kind],
     "experiment": lambda entry: [finding.experiment for finding in entry.findings],
 }
 
@@ -205,38 +200,18 @@ def pick(entries: list[Entry], wanted: dict[str, str], words: Sequence[str] = ()
 
     Args:
         entries: the whole ledger.
-        wanted: a value for each filter, a key of `FILTERS` such as "document".
+        wanted: a value for each filter, a key of `FILTERS`: the state itself, or a part of the
+            title of a document or of the name of an experiment.
         words: words that the claim, or the sentence that an experiment tested, must contain, in
             any order.
-
-    Raises:
-        UserError: a value matches no claim of the whole ledger.
     """
     chosen = [entry for entry in entries if not entry.lacking(words) or entry.matching(words)]
     for key, value in wanted.items():
-        names = _matching(key, value, entries)
-        chosen = [entry for entry in chosen if names & {*FILTERS[key](entry)}]
+        texts = FILTERS[key]
+        chosen = [
+            entry
+            for entry in chosen
+            if any(value.lower() in text.lower() for text in texts(entry))
+            and (key != "state" or value in texts(entry))
+        ]
     return chosen
-
-
-def _matching(key: str, value: str, entries: list[Entry]) -> set[str]:
-    """Return the names, such as titles of documents, that a filter selects.
-
-    These are all names that contain `value`, ignoring case and punctuation. If a name equals
-    `value`, only this name is returned.
-
-    Raises:
-        UserError: no name contains `value`.
-    """
-    names = {name for entry in entries for name in FILTERS[key](entry)}
-    names |= {*HEADLINES, TESTED} if key == "state" else set()
-    plain = {name: _plain(name) for name in names}
-    asked = _plain(re.split(r"[./]", value)[-1] if key == "factor" else value)
-    exact = {name for name in names if plain[name] == asked}
-    if matches := exact or {name for name in names if asked in plain[name]}:
-        return matches
-    raise UserError(f"{key}={value} matches no claim: allowed is {', '.join(sorted(names))}")
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[_\W]+", " ", name.lower()).strip()

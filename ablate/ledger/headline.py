@@ -248,8 +248,8 @@ def _by_setting(findings: Sequence[Finding]) -> list[list[Finding]]:
 
 def _longest(findings: list[Finding]) -> list[Finding]:
     """Return the verdicts of a setting at its largest number of steps."""
-    longest = max(finding.updates for finding in findings)
-    return [finding for finding in findings if finding.updates == longest]
+    longest = max(max(finding.steps, default=0) for finding in findings)
+    return [finding for finding in findings if max(finding.steps, default=0) == longest]
 
 
 def _real_text(settings: list[list[Finding]]) -> list[list[Finding]]:

@@ -12,7 +12,6 @@ from itertools import groupby
 from rich.text import Text
 
 from ablate.config.labels import option_label
-from ablate.config.smoke import SMOKE
 from ablate.ledger.entries import Entry, count
 from ablate.ledger.headline import HEADLINES, MIXED, NOT_TESTABLE, UNDECIDED, Headline
 from ablate.ledger.places import COMMITTED
@@ -82,15 +81,10 @@ def _other_tries(headline: Headline) -> Iterator[str]:
     with new seeds, change.
     """
     for finding, word in zip(headline.deciding, headline.verdicts, strict=True):
-        if finding.verdict != word and word == INCONCLUSIVE:
+        if finding.verdict != word:
             yield (
-                f"The verdict of {finding.experiment} ({finding.verdict}) counts as undecided: "
-                "fresh seeds of the same setting do not confirm it."
-            )
-        elif finding.verdict != word:
-            yield (
-                f"The experiment {finding.experiment} left its setting undecided. Fresh seeds "
-                f"decide it: {word}, after a correction for testing twice."
+                f"With the other tests of its setting (another study or fresh seeds), the verdict "
+                f"of {finding.experiment} ({_word(finding.verdict)}) counts as {_word(word)}."
             )
 
 
@@ -150,7 +144,7 @@ def _below(entry: Entry, wanted: Sequence[Finding]) -> Iterator[str]:
     if shown := [finding for finding in rest if finding in wanted]:
         yield "These verdicts do not decide the claim:"
         yield from (INDENT + _line(entry, finding) for finding in shown)
-    if counts := Counter(_verdict(finding) for finding in rest if finding not in wanted):
+    if counts := Counter(_word(finding.verdict) for finding in rest if finding not in wanted):
         verdicts = listed([f"{number} {verdict}" for verdict, number in counts.items()])
         yield f"Verdicts that do not decide it (--all lists them): {verdicts}."
     yield from (f"{origin}: {marked(other)}" for origin, other in entry.beside.items())
@@ -161,7 +155,7 @@ def _line(entry: Entry, finding: Finding) -> str:
     it is not the sentence of the claim), the experiment, the corpus, the budget, and reasons to
     doubt the verdict.
     """
-    verdict = ", ".join(filter(None, (_verdict(finding), finding.grade)))
+    verdict = ", ".join(filter(None, (_word(finding.verdict), finding.grade)))
     asked = finding.statement.rstrip(".")
     key = finding.experiment, finding.statement, finding.budget
     again = [(f.experiment, f.statement, f.budget) for f in entry.findings].count(key) > 1
@@ -169,7 +163,6 @@ def _line(entry: Entry, finding: Finding) -> str:
     if finding.trained:
         corpora = listed([option_label("data", corpus) for corpus in finding.data])
         parts += [corpora, finding.budget]
-    parts += [SMOKE] if finding.scale == SMOKE else []
     parts += ["exploratory"] if finding.exploratory else []
     parts += ["no document asks this"] if finding.remark else []
     parts += [f"fresh seeds: {finding.again['replication']}"] if finding.again else []
@@ -180,8 +173,8 @@ def _line(entry: Entry, finding: Finding) -> str:
     return f"{start}{verdict}: {sentence}({', '.join(filter(None, parts))})"
 
 
-def _verdict(finding: Finding) -> str:
-    return UNDECIDED if finding.verdict == INCONCLUSIVE else finding.verdict
+def _word(verdict: str) -> str:
+    return UNDECIDED if verdict == INCONCLUSIVE else verdict
 
 
 def totals(entries: list[Entry], every: list[Entry]) -> str:

@@ -11,7 +11,7 @@ verdict of the family is false. A verdict has one p-value for "supported" and on
 is only one member of the family; the smaller p-value represents it (ablate.stats.holm).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -72,7 +72,6 @@ class Finding:
     exploratory: bool
     experiment: str
     data: tuple[str, ...]  # the corpora
-    model: str
     scale: str
     steps: tuple[int, ...]  # optimiser steps, several if arms differ; () if unknown
     registered: float  # unix time of the registration; 0 without one
@@ -104,7 +103,7 @@ class Finding:
         whether the verdict is published with the project ("committed") or belongs to the user, so a
         verdict of the user never replaces a committed verdict.
         """
-        place = (listed([*self.data]), self.model, self.scale, self.steps_text, self.origin)
+        place = (listed([*self.data]), self.size, self.scale, self.steps_text, self.origin)
         return (self.claim, self.reading, self.experiment, *place)
 
     @property
@@ -143,11 +142,6 @@ class Finding:
         return bool(self.asked and self.asked.remark)
 
     @property
-    def updates(self) -> int:
-        """The number of optimiser steps, the largest if arms differ; 0 if unknown."""
-        return max(self.steps, default=0)
-
-    @property
     def steps_text(self) -> str:
         """The number of optimiser steps, such as "1,200" or "60 and 600"; "" if unknown."""
         return grouped([*self.steps]) if self.steps else ""
@@ -155,6 +149,8 @@ class Finding:
 
 def collect(experiments: Path | None, results: Path) -> tuple[list[Finding], list[str]]:
     """Return the verdicts of all experiments and sweeps, and a warning for each damaged file.
+
+    Smoke tests, which only show that an experiment runs, are left out.
 
     Args:
         experiments: folder with evidence; None for the catalogue and the user's folder.
@@ -165,7 +161,7 @@ def collect(experiments: Path | None, results: Path) -> tuple[list[Finding], lis
     files = list(verdict_files(experiments, results))
     for origin, path in track(files, "reading verdicts", len(files)):
         try:
-            findings += _read(path, origin)
+            findings += [finding for finding in _read(path, origin) if finding.scale != SMOKE]
         except UserError as error:
             warnings.append(f"{error}; its verdicts were passed over")
     return findings, warnings
@@ -176,8 +172,7 @@ def latest(all_findings: list[Finding]) -> dict[str, list[Finding]]:
 
     A reading is one of several meanings of a claim. The verdicts of a claim are sorted by origin:
     committed verdicts come first, then verdicts of the user's experiments, then verdicts of the
-    user's sweeps. Verdicts of smoke tests, which only show that an experiment runs, are kept if
-    there is no other verdict of the same origin.
+    user's sweeps.
     """
     newest: dict[tuple[str, ...], list[Finding]] = {}
     for finding in sorted(all_findings, key=lambda finding: (finding.registered, finding.looks)):
@@ -187,29 +182,19 @@ def latest(all_findings: list[Finding]) -> dict[str, list[Finding]]:
     claims: dict[str, list[Finding]] = {}
     for findings in newest.values():
         claims.setdefault(findings[0].claim, []).extend(findings)
-    return {claim: _order(findings) for claim, findings in claims.items()}
+    return {
+        claim: sorted(findings, key=lambda finding: (ORIGINS.index(finding.origin), finding.regime))
+        for claim, findings in claims.items()
+    }
 
 
-def _order(findings: list[Finding]) -> list[Finding]:
-    ordered = sorted(findings, key=lambda finding: finding.regime)
-    by_origin = [[finding for finding in ordered if finding.origin == origin] for origin in ORIGINS]
-    real = [[finding for finding in group if finding.scale != SMOKE] for group in by_origin]
-    return [finding for pair in zip(real, by_origin, strict=True) for finding in pair[0] or pair[1]]
-
-
-def _read(path: Path, origin: str) -> list[Finding]:
+def _read(path: Path, origin: str) -> Iterator[Finding]:
     whole, contest = read_verdict(path), read_contest(path.parent)
     departed = _departed(path.parent, whole)
-    return [
-        replace(
-            _finding(claim, whole, departed),
-            folder=path.parent,
-            origin=origin,
-            again=asked_again(claim, contest),
-            asked=read_readings().get((claim["id"], claim.get("reading", ""))),
-        )
-        for claim in at_each_budget(whole["claims"])
-    ]
+    for claim in at_each_budget(whole["claims"]):
+        again = asked_again(claim, contest)
+        finding = _finding(claim, whole, departed)
+        yield replace(finding, folder=path.parent, origin=origin, again=again)
 
 
 def _departed(folder: Path, verdict: Verdict) -> bool:
@@ -250,7 +235,6 @@ def _finding(claim: Entry, whole: Verdict, departed: bool) -> Finding:
         alpha=float(claim["alpha"]),
         p=dict(claim["p_look"]),
         data=tuple(map(str, each_of(setting["data"]))),
-        model=_text(setting["model"]),
         size=_size(setting),
         exploratory=departed or claim["exploratory"],
         experiment=whole["experiment"],
@@ -259,15 +243,12 @@ def _finding(claim: Entry, whole: Verdict, departed: bool) -> Finding:
         looks=whole["looks"],
         budget=_budget(claim),
         trained=was_trained(whole) and not needs_no_training(claim["metric"]),
+        asked=read_readings().get((claim["id"], claim.get("reading", ""))),
         conditions=_pairs(conditions),
         components=_pairs(whole["components"]),
         arms=_arms(claim),
         reversal=trend_reversal(claim, whole),
     )
-
-
-def _text(value: object) -> str:
-    return listed([str(each) for each in each_of(value)])
 
 
 def steps_of_claim(claim: Entry, whole: Verdict) -> tuple[int, ...]:
@@ -303,8 +284,10 @@ def _size(setting: Setting) -> str:
     """Return the name of the model of a setting, with its width and its number of layers if they
     are known.
     """
-    sizes = ((setting.get("d_model"), "wide"), (setting.get("n_layers"), "layers"))
-    return ", ".join([_text(setting["model"]), *(f"{_text(n)} {unit}" for n, unit in sizes if n)])
+    named = {"model": "", "d_model": " wide", "n_layers": " layers"}
+    given: Any = setting
+    parts = ((each_of(given[key]), unit) for key, unit in named.items() if given.get(key))
+    return ", ".join(f"{listed(values)}{unit}" for values, unit in parts)
 
 
 def _budget(claim: Entry) -> str:

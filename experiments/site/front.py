@@ -3,6 +3,7 @@ filters, cards with the most interesting claims, and common questions.
 """
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -16,7 +17,12 @@ from experiments.site.model import Site
 from experiments.site.view import View, clearest, views
 from experiments.site.wording import certainty, changes
 
-COLUMNS = ("document", "factor", "group", "kind")
+COLUMNS: dict[str, Callable[[Entry], list[str]]] = {
+    "document": lambda entry: entry.claim.documents,
+    "factor": lambda entry: entry.claim.factor_names,
+    "group": lambda entry: [entry.claim.group],
+    "kind": lambda entry: [entry.claim.kind],
+}
 CARDS = 10  # largest number of cards
 # order of cards for equally common sentences: surprises first
 DECIDED = (REFUTED, MIXED, SUPPORTED)
@@ -34,7 +40,7 @@ def whole(site: Site) -> dict[str, object]:
         "claims": sum(not entry.outside for entry in entries),
         "outside": sum(entry.outside for entry in entries),
         "counts": count(entries),
-        "filters": FILTERS,
+        "filters": {**COLUMNS, "state": FILTERS["state"]},
         "choices": _choices(entries),
         "states": HEADLINES,
         "cards": cards(site),
@@ -91,7 +97,8 @@ def _place(finding: Finding, site: Site) -> str:
 def _choices(entries: list[Entry]) -> dict[str, list[str]]:
     """Return the values that each filter of the table of claims offers, sorted."""
     return {
-        key: sorted({name for entry in entries for name in FILTERS[key](entry)}) for key in COLUMNS
+        key: sorted({name for entry in entries for name in names(entry)})
+        for key, names in COLUMNS.items()
     }
 
 

@@ -122,7 +122,6 @@ def _finding(number: int, steps: int, plus: np.ndarray, minus: np.ndarray) -> Fi
         exploratory=False,
         experiment=f"study {number}",
         data=("multi30k",),
-        model="micro",
         scale="cpu",
         steps=(steps,),
         registered=0.0,

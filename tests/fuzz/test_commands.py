@@ -62,9 +62,7 @@ WORDS = {
         "word=[b]",
         "state=refuted",
         "state=x",
-        "kind=exact",
         "--json",
-        "--csv",
     ],
     "options": ["model/position", "model", "experiment", "nowhere", "to=options.md", "/"],
     "plan": [

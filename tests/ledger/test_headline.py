@@ -28,7 +28,6 @@ FINDING = Finding(
     exploratory=False,
     experiment="study",
     data=("toy",),
-    model="micro",
     scale="cpu",
     steps=(600,),
     registered=0.0,

@@ -37,7 +37,6 @@ OWN = {
     "larger": {"half": 0.01, "steps": 9000, "model": "base"},
     "exact": {"kind": "exact"},
     "another reading": {"reading": "as it is meant"},
-    "smoke": {"scale": "smoke"},
 }
 
 

@@ -23,6 +23,10 @@ NO_CATALOGUE = (
     'experiments is one, or name a folder of yours in pyproject.toml: catalogue = "FOLDER" below '
     "[tool.ablate]"
 )
+STATES = (
+    *("supported", "refuted", "mixed", "undecided", "not testable", "not tested"),
+    "tested",  # with a verdict
+)
 WHOSE = "own: only your sweeps and experiments; committed: without them"
 
 
@@ -34,18 +38,11 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--all", action="store_true", help="list every claim, or all verdicts of matching claims"
     )
-    data = parser.add_mutually_exclusive_group()
-    data.add_argument("--json", action="store_true", help="print a list of claims, with verdicts")
-    data.add_argument("--csv", action="store_true", help="print a row for each verdict")
+    parser.add_argument("--json", action="store_true", help="print the claims and verdicts as JSON")
     parser.add_key("word", "claims that contain this text")
-    parser.add_key(
-        "state", "supported, refuted, undecided, mixed, not testable, not tested, tested"
-    )
+    parser.add_key("state", "claims with this headline", one_of(*STATES))
     parser.add_key("document", "claims of documents whose title contains this")
     parser.add_key("experiment", "claims of experiments whose name contains this")
-    parser.add_key("factor", "claims about factors whose name contains this")
-    parser.add_key("group", "claims of groups whose name contains this")
-    parser.add_key("kind", "exact, empirical or cost")
     parser.add_key("only", WHOSE, one_of("own", "committed"), "")
     parser.add_key("experiments", EVIDENCE, FOLDER)
     parser.add_key("results", "folder of sweeps", FOLDER, Path("results"))
@@ -66,10 +63,10 @@ def run(arguments: argparse.Namespace) -> None:
     wanted = {key: value for key, value in given.items() if key in FILTERS}
     words = [*arguments.words, *([arguments.word] if arguments.word else [])]
     picked = pick(entries, wanted, words)
-    if arguments.json or arguments.csv:
-        from ablate.ledger.export import as_csv, as_json  # numpy
+    if arguments.json:
+        from ablate.ledger.export import as_json  # numpy
 
-        print((as_json if arguments.json else as_csv)(picked), end="")
+        print(as_json(picked))
     elif wanted or words or arguments.only or arguments.all:
         _print_list(picked, entries, words, whole=arguments.all)
         if arguments.only == "own" and not entries:
