@@ -67,6 +67,7 @@ def compare(runs: Any, *, metric: str, better: str, **design: Any) -> "Compariso
 
     Raises:
         UserError: the runs cannot be read, or they cannot answer the question.
+        pydantic.ValidationError: a key is unknown or missing, or its value is not allowed.
     """
     from ablate.referee.compare import compare
 
@@ -83,6 +84,7 @@ def judge(runs: Any, study: "str | PathLike[str] | Mapping[str, object]") -> "Co
 
     Raises:
         UserError: the runs or the study cannot be read, or the runs cannot answer the question.
+        pydantic.ValidationError: a key is unknown or missing, or its value is not allowed.
     """
     from ablate.referee.compare import judge
 

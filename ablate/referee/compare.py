@@ -48,8 +48,7 @@ class Comparison:
 
         The "effect" of a claim is positive if the treatment is better.
         """
-        data: Row = finite(dict(self.verdict))
-        return data
+        return finite(dict(self.verdict))
 
     def to_frame(self) -> "DataFrame":
         """Return a data frame with a row per claim: verdict, effect, interval and p-values."""

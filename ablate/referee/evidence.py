@@ -62,8 +62,9 @@ class _Table:
         self.frame = runs.frame if question.arm else runs.frame.assign(**{ALL_RUNS: ALL_RUNS})
         columns = [*self.arm_columns, question.group, *question.selecting]
         self.names = {name: texts(self.frame, name) for name in dict.fromkeys(columns) if name}
-        parts = pd.DataFrame({column: self.names[column] for column in self.arm_columns})
-        self.arms = parts.agg(" ".join, axis=1).where((parts != "").all(axis=1), "")
+        first, *rest = parts = [self.names[column] for column in self.arm_columns]
+        joined = first.str.cat(rest, sep=" ") if rest else first
+        self.arms = joined.where(~np.logical_or.reduce([part == "" for part in parts]), "")
         self.labels = {
             f"{column}={name}": name if column in self.arm_columns else f"{column}={name}"
             for column, names in self.names.items()
@@ -173,8 +174,7 @@ class _Table:
         if not spellings:
             raise UserError(f"{value}: no run has this value in {columns}")
         if single and len(spellings) > 1:
-            several = listed(sorted(spellings))
-            raise UserError(f"{value}: there are {several}; write the name as a text")
+            raise UserError(f"{value}: there are {listed(sorted(spellings))}; write it as a text")
         return spellings
 
     def _arm(self, arm: Any) -> Levels:

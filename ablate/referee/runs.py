@@ -87,12 +87,11 @@ def _failed(runs: pd.DataFrame, results: Numbers, question: Question) -> Rows:
 
 def _of_failed(count: int, of: int, question: Question) -> Reason:
     """Return a remark on the number of runs without a result."""
-    missing, metric = question.missing, question.metric
-    if missing == REFUSE:
-        raise UserError(f"{count} of {of} runs have no finite {metric} (missing={REFUSE})")
+    if question.missing == REFUSE:
+        raise UserError(f"{count} of {of} runs have no result (missing={REFUSE})")
     rules = {RATE: "their rates are compared, too", LEAVE_OUT: "they are left out"}
-    rule = rules.get(str(missing), f"{missing} stands for them")
-    return reason("missing", runs=count, of=of, column=metric, rule=rule)
+    rule = rules.get(str(question.missing), f"{question.missing} stands for them")
+    return reason("missing", runs=count, of=of, column=question.metric, rule=rule)
 
 
 def _of_columns(runs: pd.DataFrame, without: Rows, question: Question) -> Iterator[Reason]:

@@ -11,7 +11,6 @@ Source: Fisher 1935, The Design of Experiments, section 21.
 
 import numpy as np
 from jaxtyping import Float
-from scipy import stats
 
 PATTERNS = 2**14  # all patterns up to 14 pairs; this number of random patterns beyond
 
@@ -20,6 +19,8 @@ def sign_flip(differences: Float[np.ndarray, " seeds"]) -> float | None:
     """Return the two-sided p-value against a mean of 0; None for fewer than two differences."""
     if len(differences) < 2:
         return None
+    from scipy import stats  # takes a second
+
     test = stats.permutation_test(
         (differences,),
         lambda x, axis: np.mean(x, axis=axis),

@@ -30,7 +30,6 @@ from contextlib import suppress
 from typing import Any, cast
 
 import numpy as np
-from scipy import stats
 
 from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
@@ -196,6 +195,8 @@ def _interval(updates: Sequence[Number], alpha: float) -> tuple[Number, Number] 
     result is None if the seeds are too few.
     """
     ordered, n = sorted(updates), len(updates)
+    from scipy import stats  # takes a second
+
     rank = int(stats.binom.ppf(alpha / 2, n, 0.5))
     return (ordered[rank - 1], ordered[n - rank]) if rank else None
 
