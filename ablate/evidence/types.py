@@ -26,7 +26,7 @@ Grade = Literal[
     "", "direction only", "large enough to matter", "too small to matter", "the other way round"
 ]
 Method = Literal[
-    "every case", "t", "skewed t", "sign test", "Barnard", "none",
+    "every case", "t", "skewed t", "moderated t", "sign test", "Barnard", "none",
     "Welch", "one sample", "contrast", "corrected Welch", "corrected one sample",
     "corrected contrast", "stated noise", "least squares",
 ]  # fmt: skip

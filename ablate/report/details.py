@@ -25,6 +25,7 @@ METHODS = {
     "every case": "every case is checked",
     "t": "t over seeds",
     "skewed t": "t over seeds, corrected for their skewness",
+    "moderated t": "t over seeds, with the noise of all arms of the study",
     "sign test": "sign test: all differences are exactly equal, so that t does not apply",
     "Barnard": "exact: Barnard's unconditional test (score statistic), inverted",
     "Welch": "Welch's t",

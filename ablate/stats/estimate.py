@@ -11,12 +11,13 @@ quantile of its own degrees of freedom.
 Source: Clark 1973, The language-as-fixed-effect fallacy, and Owen 2007, arXiv:0712.1658, for A and
 B; Howe 1974 and Zou & Donner 2008 (square-and-add) for the half-width. With few seeds, this
 interval keeps its level, and an interval with Satterthwaite's degrees of freedom does not. The
-quantile for the seeds is corrected for skewness (ablate.stats.skew).
+quantile for the seeds is corrected for skewness (ablate.stats.skew). If the noise of all arms of a
+study is given, A, its degrees of freedom and its skewness come from them (ablate.stats.moderated).
 The method was chosen by its measured coverage: docs/explanation/calibration.md.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +25,7 @@ from jaxtyping import Float
 from scipy import optimize, special
 
 from ablate.stats.means import largest, t_quantile
+from ablate.stats.moderated import FEWEST_RUNS, ArmNoise, Error
 from ablate.stats.skew import FURTHEST, corrected, correction, of_wider
 from ablate.stats.spending import ONCE, Fractions, nominal, repeated
 from ablate.stats.ties import above, at_most, difference
@@ -55,6 +57,15 @@ class Estimate:
     units: Units = "sentences"  # what `sentences` counts
     looks: Fractions = ONCE  # interim analyses, the current one last (ablate.stats.spending)
     scale: float = 0.0  # largest number from which the effect was computed (ablate.stats.ties)
+    # noise of all arms of the study, with the weight of each arm; None: from the differences alone
+    arms: ArmNoise | None = field(default=None, compare=False, repr=False)
+    weights: tuple[float, ...] = ()
+
+    def borrowed(self, pairs: int) -> Error | None:
+        """Return the error with `pairs` seeds as all arms of the study tell it; None if it is
+        estimated from the differences alone.
+        """
+        return self.arms.error(np.array(self.weights), pairs) if self.arms else None
 
     @property
     def error(self) -> float:
@@ -67,7 +78,8 @@ class Estimate:
         """Return the degrees of freedom of the variance over seeds in a sweep with `pairs` pairs of
         runs.
         """
-        return float(pairs - 1)
+        error = self.borrowed(pairs)
+        return float(pairs - 1 if error is None else error.df)
 
     @property
     def noise(self) -> list[Units]:
@@ -75,16 +87,19 @@ class Estimate:
         return ["seeds", self.units] if self.sentences else ["seeds"]
 
     @property
-    def method(self) -> Literal["none", "sign test", "t", "skewed t"]:
+    def method(self) -> Literal["none", "sign test", "t", "skewed t", "moderated t"]:
         """The method of the interval.
 
         It is "none" for a single pair, which has no spread, and "sign test" if all differences are
-        equal, so that t does not apply. A "skewed t" is corrected for the skewness of the seeds.
+        equal, so that t does not apply. A "skewed t" is corrected for the skewness of the seeds. A
+        "moderated t" borrows variance and skewness from the other arms of the study, too.
         """
         if self.pairs < 2:
             return "none"
         if self.error == 0:
             return "sign test"
+        if self.arms:
+            return "moderated t"
         return "t" if self.skewness is None else "skewed t"
 
     def half_width(self, tail: float, sign: int) -> float:
@@ -94,10 +109,13 @@ class Estimate:
         `tail` is the probability beyond this end of the interval.
         """
         skew = 0.0 if self.skewness is None else correction(sign * self.skewness)
+        df, widening, error = None, 0.0, self.borrowed(self.pairs)
+        if error is not None:
+            df, widening = float(error.df), float(error.widening(sign, self.pairs))
+            skew *= float(error.own_skew)
         of_seeds = self.seed_variance / self.pairs
-        return float(
-            half_width(tail, self.pairs, of_seeds, self.sentences, self.sentence_variance, skew)
-        )
+        of_sentences = self.sentences, self.sentence_variance
+        return float(half_width(tail, self.pairs, of_seeds, *of_sentences, skew, df, widening))
 
     def p_at_most(self, x: float) -> float:
         """Return the one-sided p-value against the hypothesis that the true effect is at most x."""
@@ -142,6 +160,7 @@ def half_width(
     of_sentences: Spread,
     skew: Spread = 0.0,
     df: float | None = None,
+    widening: float = 0.0,
 ) -> Spread:
     """Return the distance from an estimate to one end of its confidence interval.
 
@@ -154,10 +173,11 @@ def half_width(
         skew: factor of the correction for skewness at this end, as
             `ablate.stats.skew.correction` returns it.
         df: degrees of freedom of the variance over seeds; default: the number of pairs minus 1.
+        widening: part by which the borrowed skewness widens this end.
     """
     degrees = float(pairs - 1 if df is None else df)
     quantile = corrected(t_quantile(tail, degrees), t_quantile(FURTHEST, degrees), skew, pairs)
-    squared = np.maximum(quantile, -LARGEST) ** 2 * of_seeds
+    squared = np.maximum(quantile * (1 + widening), -LARGEST) ** 2 * of_seeds
     if sentences:
         squared = squared + special.stdtrit(sentences - 1, tail) ** 2 * of_sentences
     return np.sqrt(squared)
@@ -193,6 +213,23 @@ def estimate(
         return Estimate(effect, n, 0, spread, 0.0, skew, scale=scale)
     sentences = parts.shape[1], spread, sentence_variance(parts)
     return Estimate(effect, n, *sentences, skew, scale=scale)
+
+
+def from_arms(estimate: Estimate, arms: ArmNoise | None, weights: tuple[float, ...]) -> Estimate:
+    """Return an estimate whose error comes from all arms of a study.
+
+    The estimate stays as it is if there is no such noise, if it has too few pairs, or if its
+    differences are all equal.
+
+    Args:
+        estimate: the estimate from the differences alone.
+        arms: the noise of all arms.
+        weights: the weight of each arm in the differences.
+    """
+    if arms is None or estimate.pairs < FEWEST_RUNS or not estimate.error > 0:
+        return estimate
+    variance = float(arms.error(np.array(weights), estimate.pairs).variance)
+    return replace(estimate, seed_variance=variance, arms=arms, weights=weights)
 
 
 def sentence_variance(parts: Float[np.ndarray, "seeds sentences"]) -> float:

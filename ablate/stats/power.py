@@ -58,13 +58,17 @@ def half_widths(noise: Estimate | MeanDifference, pairs: int, tail: float) -> tu
     df = noise.degrees(pairs)
     of_seeds = noise.seed_variance / pairs * (1.0 if math.isinf(df) else _chi2(df) / df)
 
+    borrowed = noise.borrowed(pairs) if isinstance(noise, Estimate) else None
+
     def towards(sign: int) -> Values:
-        skew = np.zeros(VALUES)
+        skew, widening = np.zeros(VALUES), 0.0
         if noise.skewness is not None:
             drawn = _beyond_chance(noise.skewness, noise.pairs) + _skewness(pairs)
             skew = np.array([correction(sign * float(skew_value)) for skew_value in drawn])
+        if borrowed is not None:
+            skew, widening = skew * borrowed.own_skew, borrowed.widening(sign, pairs)
         sentences = (noise.sentences, noise.sentence_variance)
-        widths = half_width(tail, pairs, of_seeds, *sentences, skew, df)
+        widths = half_width(tail, pairs, of_seeds, *sentences, skew, df, widening)
         return np.broadcast_to(widths, VALUES)
 
     return towards(-1), towards(1)

@@ -22,6 +22,7 @@ from ablate.phrases import name_of
 from ablate.stats.estimate import Estimate, Units, estimate
 from ablate.stats.spending import ONCE, Fractions
 from ablate.stats.ties import difference
+from ablate.verdict.arms import in_scale, uses_logarithm
 from ablate.verdict.floor import has_learned
 from ablate.verdict.sides import Side, ended_in, sides
 
@@ -137,20 +138,14 @@ def _difference(claim: Claim, sides: list[Side], seed: int, evidence: Evidence) 
 
 def _weighted(claim: Claim, sides: list[Side], seed: int, evidence: Evidence) -> Pair:
     terms = [(s.weight / len(s.runs[seed]), run) for s in sides for run in s.runs[seed]]
-    log = claim["kind"] == "trend" and claim["scale"] == "log_log"
-    scores = [w * _scaled(value(run, claim["metric"]), log) for w, run in terms]
+    log = uses_logarithm(claim)
+    scores = [w * in_scale(value(run, claim["metric"]), log=log) for w, run in terms]
     plus = sum(score for (w, _), score in zip(terms, scores, strict=True) if w > 0)
     parts = [_parts(run, claim["metric"], evidence, log) for _, run in terms]
     shares = [w * part for (w, _), part in zip(terms, parts, strict=True) if part is not None]
     whole = len(shares) == len(terms) and len({*map(len, shares)}) == 1
     total = difference(sum(scores), 0.0, max(map(abs, scores)))
     return Pair(total, plus, np.sum(shares, axis=0) if whole else None)
-
-
-def _scaled(score: float, log: bool) -> float:
-    if not math.isfinite(score) or (log and score <= 0):
-        raise KeyError(score)
-    return math.log(score) if log else score
 
 
 def _parts(

@@ -1,0 +1,236 @@
+"""Estimate the error of an effect from all arms of a study, instead of from its own arms alone.
+
+Model: the score of arm k with seed s is mean_k + noise_ks. The noise of arm k has variance v_k, and
+the noises of two arms with the same seed have a common correlation rho. So an effect that is the
+mean over n seeds of a weighted sum of scores, with the weights c_k, has the variance
+
+    V / n,   V = sum_k c_k^2 v_k + rho sum_(k != l) c_k c_l sqrt(v_k v_l).
+
+Variances are *moderated*: with nu degrees of freedom, v_k = (d_k s_0^2 + nu s_k^2) / (d_k + nu),
+where s_k^2 is the variance of the arm, s_0^2 that of a typical arm, and d_k says how many degrees
+of freedom the other arms are worth. The more the variances of the other arms differ, the smaller is
+d_k. The variance of an arm that is larger than the others lead to expect borrows little or nothing.
+rho counts as far as it pays: it is multiplied by 1 - F^-2, with the ratio F of the mean squares of
+seeds and of the rest. V is a weighted sum of the sample variances and covariances of the arms, so
+its degrees of freedom are nu tr(A S)^2 / tr(A S A S), with the weights A and the covariances S.
+The skewness of the arms' pooled residuals corrects the quantile, by the first terms of its
+expansion; the part of V that is the arms' own is corrected as in `ablate.stats.skew`.
+Source: Smyth 2004, doi:10.2202/1544-6115.1027, for moderated variances and for d (the function
+fitFDist of limma); Phipson et al. 2016, doi:10.1214/16-AOAS920, for outlying arms; Satterthwaite
+1946, Biometrics Bulletin 2, 110; Hall 1992, The Bootstrap and Edgeworth Expansion, section 2.4.
+What differs: d is estimated for each arm from the others, together with a prior that is worth
+`PRIOR_ARMS` arms, since a study has few of them. An outlying arm loses weight by its own tail
+probability. s_0^2 is the maximum-likelihood estimate for d: the harmonic mean of the v_k.
+All functions take further dimensions in front, such as those of simulated sweeps.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy import special
+
+from ablate.stats.skew import FURTHEST
+from ablate.stats.ties import TIED
+
+Scores = Float[np.ndarray, "*sweeps arms seeds"]
+Arms = Float[np.ndarray, "*sweeps arms"]
+Number = Any  # a number, or an array of sweeps
+
+FEWEST_ARMS, FEWEST_RUNS = 3, 3  # below, the difference of two arms is estimated from them alone
+PRIOR_ARMS, PRIOR = 3.0, 1.0  # arms that the prior is worth; its variance of log variances
+OUTLYING = 0.25  # tail probability of a variance below which its arm borrows less
+LARGEST_RHO = 0.99
+NEWTON = 6  # steps of Newton's method, after which the relative error is below 1e-9
+OWN_POWER = 3  # the larger, the less of the correction for its own skewness an effect keeps
+
+
+@dataclass(frozen=True)
+class ArmNoise:
+    """The run-to-run variation of the arms of a study, for one metric.
+
+    Args:
+        variances: moderated variance of each arm.
+        df: degrees of freedom of the arm's own variance (nu).
+        prior_df: degrees of freedom that the arm borrows (d).
+        typical: variance of a typical arm.
+        rho: correlation of the arms over seeds, as far as pairing pays.
+        pairing: part of the measured correlation that `rho` counts.
+        skewness: pooled skewness of the residuals.
+    """
+
+    variances: Arms
+    df: Arms
+    prior_df: Arms
+    typical: Number
+    rho: Number
+    pairing: Number
+    skewness: Number
+
+    def error(self, weights: Float[np.ndarray, " arms"], pairs: int) -> "Error":
+        """Return the error of the effect with the given weight of each arm.
+
+        `pairs` is the number of seeds over which the effect is a mean. For a planned number of
+        seeds, the variances are assumed to stay as they are.
+        """
+        nu = np.where(weights, pairs - 1.0, self.df)
+        own_weight = nu / (nu + self.prior_df)
+        squares, rho = weights**2 * self.variances, np.asarray(self.rho)[..., None]
+        cross = (weights * self.variances**0.5).sum(-1) ** 2 - squares.sum(-1)
+        variance = squares.sum(-1) + self.rho * cross
+        borrowed = self._share() * (squares * (1 - own_weight)).sum(-1, keepdims=True)
+        arms = weights.shape[-1]
+        each = np.asarray(self.pairing * cross / (arms * (arms - 1)))[..., None]
+        diagonal = squares * own_weight + borrowed - each
+        row = rho * diagonal + each * (1 - rho + rho * arms)
+        traces = ((1 - rho) ** 2 * diagonal**2 / nu).sum(-1)
+        shared = 2 * (1 - rho) * (diagonal * row).sum(-1, keepdims=True)
+        traces = traces + (shared + row.sum(-1, keepdims=True) ** 2)[..., 0] / (pairs - 1)
+        thirds = (
+            (1 - own_weight)
+            * np.asarray(self.skewness)[..., None]
+            * self.variances**1.5
+            * weights**3
+        )
+        return Error(
+            variance=variance,
+            df=np.maximum(variance**2 / traces, pairs - 1.0),
+            own_part=(squares * own_weight).sum(-1) / squares.sum(-1),
+            third=thirds.sum(-1) / variance**1.5,
+            covariance=(own_weight * thirds).sum(-1) / variance**1.5,
+        )
+
+    def _share(self) -> Arms:
+        """Return the contribution of each arm to a borrowed variance of 1; they sum to 1."""
+        shares = self.prior_df / self.variances
+        return np.asarray(shares / np.maximum(shares.sum(-1, keepdims=True), TIED))
+
+
+@dataclass(frozen=True)
+class Error:
+    """The error of an effect.
+
+    Args:
+        variance: variance of the effect with a single seed.
+        df: degrees of freedom of this variance.
+        own_part: part of this variance that comes from the compared arms themselves.
+        third: skewness that the effect would have with a single seed, as far as it is borrowed.
+        covariance: covariance of the effect with its variance, for a single seed and in units of
+            its standard deviation, as far as it comes from the borrowed skewness.
+    """
+
+    variance: Number
+    df: Number
+    own_part: Number
+    third: Number
+    covariance: Number
+
+    @property
+    def own_skew(self) -> Number:
+        """The part of the correction for the skewness of the compared arms that is needed, since
+        the other arms determine a part of the variance.
+        """
+        return self.own_part**OWN_POWER
+
+    def widening(self, sign: int, pairs: int) -> Number:
+        """Return by which part the borrowed skewness widens one end of the interval.
+
+        The part is computed for the 2.5 % point of t, and used for all levels.
+
+        Args:
+            sign: 1 for the upper end of the interval, -1 for the lower end.
+            pairs: number of seeds.
+        """
+        q = -special.stdtrit(self.df, FURTHEST)
+        third, covariance = -sign * self.third, -sign * self.covariance
+        moved = (third - 3 * covariance) * (q**2 - 1) / 6 - covariance / 2
+        return np.maximum(moved, 0.0) / (q * pairs**0.5)
+
+
+def arm_noise(scores: Scores) -> ArmNoise | None:
+    """Return the noise of the arms of a study; None if there are fewer than `FEWEST_ARMS` arms.
+
+    Args:
+        scores: score of each arm and seed, NaN if there is none. Every arm has at least
+            `FEWEST_RUNS` scores, and not all of its scores are equal.
+    """
+    if scores.shape[-2] < FEWEST_ARMS:
+        return None
+    present = np.isfinite(scores)
+    df = present.sum(-1) - 1.0
+    residuals = scores - np.nanmean(scores, -1, keepdims=True)
+    residuals = np.where(present, residuals, 0.0)
+    measured = (residuals**2).sum(-1) / df
+    prior_df, tail = _prior_df(measured, df)
+    typical = _typical(measured, df, prior_df)
+    prior_df = prior_df * np.minimum(1.0, tail / OUTLYING) ** 2
+    variances = (prior_df * typical + df * measured) / (prior_df + df)
+    rho, pairing = _correlation(residuals / variances[..., None] ** 0.5, present)
+    thirds = (residuals**3).sum(-1) * (df + 1) / (df * (df - 1)) / variances**1.5
+    weights = prior_df / np.maximum(prior_df.sum(-1, keepdims=True), TIED)
+    skewness = (weights * thirds).sum(-1)
+    return ArmNoise(variances, df, prior_df, typical[..., 0], rho * pairing, pairing, skewness)
+
+
+def _prior_df(measured: Arms, df: Arms) -> tuple[Arms, Arms]:
+    """Return the degrees of freedom that the other arms are worth, and the probability that the
+    variance of an arm like the others is at least as large as measured.
+    """
+    n_others = measured.shape[-1] - 1
+    logs, noise = log_variances(measured, df)
+    mean = (logs.sum(-1, keepdims=True) - logs) / n_others
+    squares = (logs**2).sum(-1, keepdims=True) - logs**2 - n_others * mean**2
+    expected = (noise.sum(-1, keepdims=True) - noise) / n_others
+    excess = np.maximum(squares / (n_others - 1) - expected, 0.0)
+    excess = ((n_others - 1) * excess + PRIOR_ARMS * PRIOR) / (n_others - 1 + PRIOR_ARMS)
+    prior_df = 2 * trigamma_inverse(excess)
+    centre = np.exp(mean + special.digamma(prior_df / 2) - np.log(prior_df / 2))
+    df_of_others = np.minimum(prior_df, df.sum(-1, keepdims=True) - df)
+    return prior_df, special.fdtrc(df, df_of_others, measured / centre)
+
+
+def log_variances(measured: Arms, df: Arms) -> tuple[Arms, Arms]:
+    """Return the logarithm of each variance, corrected for its bias, and the variance that it has
+    because the variance was measured (Smyth 2004, section 6.2).
+    """
+    bias = special.digamma(df / 2) - np.log(df / 2)
+    return np.log(measured) - bias, np.asarray(special.polygamma(1, df / 2))
+
+
+def _typical(measured: Arms, df: Arms, prior_df: Arms) -> Float[np.ndarray, "*sweeps 1"]:
+    """Return the variance s_0^2 of a typical arm: the harmonic mean of the moderated variances.
+
+    Newton's method solves this equation for the logarithm of s_0^2.
+    """
+    typical = np.exp(log_variances(measured, df)[0].mean(-1, keepdims=True))
+    for _ in range(NEWTON):
+        own_weights = df * measured / (prior_df * typical + df * measured)
+        ratios = typical * (prior_df + df) / (prior_df * typical + df * measured)
+        mean = ratios.mean(-1, keepdims=True)
+        slope = (ratios * own_weights).mean(-1, keepdims=True) / mean
+        typical = typical * np.exp(-np.log(mean) / slope)
+    return typical
+
+
+def _correlation(
+    scaled: Scores, present: Bool[np.ndarray, "*sweeps arms seeds"]
+) -> tuple[Number, Number]:
+    """Return the mean correlation between two arms over seeds, and the part of it that counts.
+
+    `scaled` has the residuals of the arms, divided by their standard deviations.
+    """
+    arms = scaled.shape[-2]
+    products = (scaled.sum(-2) ** 2).sum(-1) - (scaled**2).sum((-1, -2))
+    both = (present.sum(-2) ** 2).sum(-1) - present.sum((-1, -2))  # pairs of runs with one seed
+    rho = np.clip(products / np.maximum(both - arms * (arms - 1), 1), 0.0, LARGEST_RHO)
+    return rho, 1 - ((1 - rho) / (1 + (arms - 1) * rho)) ** 2
+
+
+def trigamma_inverse(y: Arms) -> Arms:
+    """Return the numbers whose trigamma function is y (Newton's method; Smyth 2004, appendix)."""
+    x = 0.5 + 1 / y
+    for _ in range(NEWTON):
+        value = special.polygamma(1, x)
+        x = x + value * (1 - value / y) / special.polygamma(2, x)
+    return np.asarray(x)

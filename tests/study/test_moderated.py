@@ -1,0 +1,138 @@
+"""Test the error that is borrowed from all arms of a study, against numbers of R packages.
+
+The numbers are those of limma 3.54.1, nlme 3.1-162 and pbkrtest 0.5.2 on R 4.2.2.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ablate.stats.estimate import estimate, from_arms
+from ablate.stats.means import t_quantile
+from ablate.stats.moderated import ArmNoise, arm_noise, log_variances, trigamma_inverse
+from lab.calibration.moderation import OUTLIERS, false_rates, moderated, power, textbook
+
+VARIANCES = np.array([0.81, 1.21, 0.42, 2.25, 0.95, 7.3, 0.66, 1.58])
+SCORES = np.array(
+    [
+        [10.2, 11.1, 9.4, 10.8, 12.0],
+        [11.0, 12.3, 10.1, 11.2, 13.1],
+        [9.1, 10.9, 9.9, 9.7, 11.5],
+        [10.0, 12.1, 9.2, 11.9, 11.4],
+    ]
+)
+FIRST_TWO = np.array([-1.0, 1.0, 0.0, 0.0])
+
+
+def test_inverse_of_trigamma_is_limmas() -> None:
+    """limma: trigammaInverse(c(.01, .3, 1, 5))."""
+    expected = [100.499166681943, 3.808719012051, 1.426255120215, 0.496168734704]
+    assert trigamma_inverse(np.array([0.01, 0.3, 1.0, 5.0])) == pytest.approx(expected, rel=1e-8)
+
+
+def test_prior_of_variances_is_limmas() -> None:
+    """limma: fitFDist(s2, 4) and squeezeVar(s2, 4)."""
+    logs, noise = log_variances(VARIANCES, np.full(8, 4.0))
+    prior = 2 * float(trigamma_inverse(np.array([logs.var(ddof=1) - noise.mean()]))[0])
+    centre = float(np.exp(logs.mean() - log_variances(np.ones(1), np.array([prior]))[0][0]))
+    assert prior == pytest.approx(17.2507422496, rel=1e-8)
+    assert centre == pytest.approx(1.56674956761, rel=1e-8)
+    squeezed = (prior * centre + 4 * VARIANCES[5]) / (prior + 4)
+    assert squeezed == pytest.approx(2.64591195452, rel=1e-8)
+
+
+def test_error_is_that_of_the_mixed_model_if_arms_vary_alike() -> None:
+    """nlme: lme(y ~ arm, random = ~1 | seed); pbkrtest: getKR(KRmodcomp(...), "ddf").
+
+    The variance of a difference is 0.1232, and Kenward & Roger's degrees of freedom are 12.
+    """
+    of_seeds, rest = 0.905, 0.308
+    alike = np.full(4, of_seeds + rest)
+    noise = ArmNoise(
+        variances=alike,
+        df=np.full(4, 4.0),
+        prior_df=np.full(4, 1e12),
+        typical=of_seeds + rest,
+        rho=of_seeds / (of_seeds + rest),
+        pairing=1.0,
+        skewness=0.0,
+    )
+    error = noise.error(FIRST_TWO, 5)
+    assert error.variance / 5 == pytest.approx(0.1232, rel=1e-9)
+    assert error.df == pytest.approx(12, rel=1e-6)
+    alone = replace(noise, rho=0.0, pairing=0.0).error(FIRST_TWO, 5)
+    assert alone.df > 12  # without pairing, one-way analysis of variance
+
+
+def test_study_of_two_arms_keeps_its_interval() -> None:
+    first, second = SCORES[0], SCORES[1]
+    paired = estimate(second - first, plus=second)
+    assert arm_noise(SCORES[:2]) is None
+    assert from_arms(paired, None, ()) is paired
+
+
+def test_other_arms_narrow_the_interval_and_leave_the_effect() -> None:
+    rng = np.random.default_rng(3)
+    scores = rng.standard_normal((13, 5))
+    alone = estimate(scores[1] - scores[0], plus=scores[1])
+    weights = (-1.0, 1.0, *(0.0 for _ in range(11)))
+    borrowed = from_arms(alone, arm_noise(scores), weights)
+    assert borrowed.method == "moderated t"
+    assert borrowed.effect == alone.effect
+    assert borrowed.degrees(5) > 2 * alone.degrees(5)
+    low, high = borrowed.interval(0.95)
+    assert borrowed.p_at_most(low) == pytest.approx(0.025, rel=1e-6)
+    assert borrowed.p_at_least(high) == pytest.approx(0.025, rel=1e-6)
+
+
+def test_single_study_agrees_with_the_simulation() -> None:
+    scores = np.random.default_rng(4).exponential(size=(9, 5))
+    arms = arm_noise(scores)
+    one = from_arms(estimate(scores[1] - scores[0], plus=scores[1]), arms, (-1.0, 1.0, *(0.0,) * 7))
+    ((low, high),) = moderated(scores[None], [0.025])
+    assert one.interval(0.95) == pytest.approx((low[0], high[0]), rel=1e-9)
+
+
+def test_arm_that_varies_more_borrows_less() -> None:
+    rng = np.random.default_rng(5)
+    scores = rng.standard_normal((12, 5))
+    scores[3] *= 20
+    noise = arm_noise(scores)
+    assert noise is not None
+    assert noise.prior_df[3] < 0.05 * np.median(noise.prior_df)
+    assert noise.variances[3] > 0.9 * scores[3].var(ddof=1)
+
+
+def test_missing_scores_count_for_their_arm_alone() -> None:
+    scores = np.random.default_rng(6).standard_normal((6, 7))
+    scores[2, 4:] = np.nan
+    noise = arm_noise(scores)
+    assert noise is not None
+    assert noise.df.tolist() == [6, 6, 3, 6, 6, 6]
+    assert np.isfinite(noise.variances).all()
+
+
+def test_pairing_counts_as_far_as_it_pays() -> None:
+    rng = np.random.default_rng(7)
+    seeds, rest = rng.standard_normal((400, 1, 5)), rng.standard_normal((400, 6, 5))
+    independent, correlated = arm_noise(rest), arm_noise(rest + 3 * seeds)
+    assert independent is not None
+    assert correlated is not None
+    assert independent.rho.mean() < 0.1
+    assert correlated.rho.mean() == pytest.approx(0.9, abs=0.1)
+
+
+def test_borrowing_gains_power_and_keeps_the_level_with_an_outlying_arm() -> None:
+    assert power(moderated, 9, 5, 1000) > power(textbook, 9, 5, 1000) + 0.05
+    outlying = OUTLIERS["one normal arm, variance x9"]
+    scores = outlying(2000, 13, 5, np.random.default_rng(8))
+    assert false_rates(moderated, scores).one_sided < 0.04
+
+
+def test_planned_seeds_need_fewer_than_alone() -> None:
+    scores = np.random.default_rng(9).standard_normal((9, 5))
+    alone = estimate(scores[1] - scores[0], plus=scores[1])
+    borrowed = from_arms(alone, arm_noise(scores), (-1.0, 1.0, *(0.0,) * 7))
+    assert borrowed.degrees(20) > borrowed.degrees(5) > alone.degrees(5)
+    assert t_quantile(0.025, borrowed.degrees(5)) > t_quantile(0.025, alone.degrees(5))
