@@ -20,9 +20,7 @@ import numpy as np
 from jaxtyping import Int
 
 from ablate.errors import UserError
-from ablate.evidence.form import check_form, read_runs
-from ablate.evidence.looks import by_arm
-from ablate.evidence.seal import (
+from ablate.evidence.digest import (
     ABOUT,
     COMPRESSED,
     PARTS,
@@ -36,6 +34,8 @@ from ablate.evidence.seal import (
     verify,
     write_about,
 )
+from ablate.evidence.form import check_form, read_runs
+from ablate.evidence.looks import by_arm
 from ablate.evidence.types import About, Reason, Regime, Registration, Run, Study
 from ablate.record.files import finite, write_arrays, write_bytes
 

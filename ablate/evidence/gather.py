@@ -11,11 +11,11 @@ from jaxtyping import Num
 
 from ablate.errors import UserError
 from ablate.evidence.command import command
+from ablate.evidence.digest import read_about, read_json
 from ablate.evidence.folder import Evidence, Rows
 from ablate.evidence.form import check_arms, check_runs
 from ablate.evidence.outcome import required_metrics, threshold
 from ablate.evidence.registration import digest
-from ablate.evidence.seal import read_about, read_json
 from ablate.evidence.types import Curve, End, Run
 from ablate.phrases import listed
 from ablate.record.label import say

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ablate.errors import UserError
-from ablate.evidence.analysis_log import AnalysisLog, Sweep
-from ablate.evidence.earlier_sweeps import EarlierSweeps
 from ablate.evidence.folder import Evidence
+from ablate.evidence.history import History
+from ablate.evidence.log import AnalysisLog, Sweep
 from ablate.evidence.looks import by_arm, differ_in_code, lacks_runs
 from ablate.evidence.registration import departures
 from ablate.evidence.types import Run
@@ -85,7 +85,7 @@ def join(folders: Sequence[Path]) -> tuple[Evidence, AnalysisLog]:
         screening=_numbered((run for x in evidence for run in x.screening), len(runs)),
         statistics={identity: rows for x in evidence for identity, rows in x.statistics.items()},
     )
-    history = EarlierSweeps.of(log, last, joined.study, lambda sweep: None)
+    history = History.of(log, last, joined.study, lambda sweep: None)
     return history.with_history(joined), log
 
 

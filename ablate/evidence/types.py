@@ -117,7 +117,7 @@ class Setting(TypedDict, total=False):
 
 
 class Asked(TypedDict):
-    """The history of a claim in the analysis log (ablate.evidence.earlier_sweeps).
+    """The history of a claim in the analysis log (ablate.evidence.history).
 
     `looks` has the seeds of each earlier analysis, `tried` the reasons why the claim is
     exploratory, and `regimes` the number of other settings in which the question was asked.
@@ -133,13 +133,15 @@ class Registration(TypedDict):
     before the runs, with the history of earlier analyses.
 
     `hash` identifies everything that was fixed. `time` is the unix time when a sweep of the study
-    was first started. `earlier` lists the hashes of other versions of the study that were started
-    before this time. `looks` is the largest number of earlier analyses of a claim, and `asked` has
-    the history of each claim. `sweep` is the folder of the sweep.
+    was first started, and `commit` the commit of the source at its last start. `earlier` lists the
+    hashes of other versions of the study that were started before this time. `looks` is the largest
+    number of earlier analyses of a claim, and `asked` has the history of each claim. `sweep` is the
+    folder of the sweep.
     """
 
     hash: str
     time: float
+    commit: NotRequired[str]
     earlier: list[str]
     looks: int
     asked: NotRequired[dict[str, Asked]]

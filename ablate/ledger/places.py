@@ -13,9 +13,16 @@ from pathlib import Path
 from ablate.config.catalogue import catalogue
 from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
-from ablate.evidence.analysis_log import ANALYSIS_LOG, AnalysisLog, Sweep
-from ablate.evidence.manifest import KeptStudy, digest_of_runs, read_manifest
-from ablate.evidence.seal import ABOUT, RUNS, file_of_runs, read_parts
+from ablate.evidence.digest import (
+    ABOUT,
+    RUNS,
+    KeptStudy,
+    digest_of_runs,
+    file_of_runs,
+    read_manifest,
+    read_parts,
+)
+from ablate.evidence.log import ANALYSIS_LOG, AnalysisLog, Sweep
 from ablate.ledger.claims import read_readings
 from ablate.verdict.replication import RESULT
 
@@ -170,7 +177,7 @@ def _missing_sweeps(results: Path) -> Iterator[Gone]:
     asks the same questions, and has a verdict: the later sweep contains the seeds of the earlier
     sweep, or reports that they are missing.
     """
-    log = AnalysisLog.with_copies(results)
+    log = AnalysisLog.read(results)
     begun = {sweep.folder: sweep for sweep in log.sweeps}
     looked = {look.folder for look in log.looks}
     there = [line for line in begun.values() if (results / line.folder / VERDICT).exists()]

@@ -19,8 +19,7 @@ from typing import Any, cast
 from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
 from ablate.evidence.outcome import needs_no_training
-from ablate.evidence.questions import shared_levels
-from ablate.evidence.registration import departures
+from ablate.evidence.registration import departures, shared_levels
 from ablate.evidence.types import Entry, Setting, Verdict
 from ablate.ledger.claims import Reading, read_readings
 from ablate.ledger.places import COMMITTED, ORIGINS, verdict_files
@@ -208,7 +207,7 @@ def _departed(folder: Path, verdict: Verdict) -> bool:
     """
     if not (folder / "study.json").exists():
         return False
-    from ablate.evidence.seal import read_about  # imported late, because it imports numpy
+    from ablate.evidence.digest import read_about  # imported late, because it imports numpy
 
     about = read_about(folder)
     if verdict["study_hash"] != about["registration"].get("hash"):

@@ -15,9 +15,9 @@ from omegaconf import DictConfig
 
 from ablate.config.construct import construct
 from ablate.errors import UserError
+from ablate.evidence.digest import ABOUT, file_of_runs, read_parts
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
-from ablate.evidence.seal import ABOUT, file_of_runs, read_parts
 from ablate.evidence.types import Levels, Run, Study
 from ablate.record.types import Fingerprints
 from ablate.sweep.begin import regime

@@ -22,9 +22,9 @@ from ablate.config.screen import expand
 from ablate.config.settle import settle
 from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
-from ablate.evidence.analysis_log import register
 from ablate.evidence.command import command
-from ablate.evidence.seal import ABOUT, write_about
+from ablate.evidence.digest import ABOUT, write_about
+from ablate.evidence.log import register
 from ablate.evidence.types import Regime, Study
 from ablate.record.files import check_name
 from ablate.sweep.apart import check_swept

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ablate.errors import UserError
-from ablate.evidence.analysis_log import AnalysisLog
 from ablate.evidence.command import CONFIG_DIR
 from ablate.evidence.folder import Evidence
-from ablate.evidence.questions import questions
-from ablate.evidence.registration import deciding
+from ablate.evidence.log import AnalysisLog
+from ablate.evidence.registration import deciding, questions
 from ablate.evidence.types import Entry
 from ablate.phrases import name_of
 from ablate.record.files import write_json

@@ -12,9 +12,9 @@ from rich.console import Console
 
 from ablate.config.smoke import NO_VERDICT, SMOKE
 from ablate.console import make_console
-from ablate.evidence.earlier_sweeps import looked
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
+from ablate.evidence.history import looked
 from ablate.evidence.table import as_markdown, as_rich, rows
 from ablate.evidence.types import Run, Verdict
 from ablate.record.files import write_text

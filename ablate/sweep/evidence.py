@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from ablate.errors import UserError
+from ablate.evidence.digest import file_of_runs
 from ablate.evidence.folder import Evidence
-from ablate.evidence.seal import file_of_runs
 from ablate.record.files import check_links
 from ablate.verdict.study_checks import load_evidence
 

@@ -11,9 +11,9 @@ import yaml
 
 from ablate.config.leaves import leaves
 from ablate.errors import UserError
+from ablate.evidence.digest import ABOUT, RUNS, file_of_runs
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import SCREENING, curve_of, gather
-from ablate.evidence.seal import ABOUT, RUNS, file_of_runs
 from ablate.evidence.types import Curve
 from ablate.record.files import check_links
 from ablate.record.label import say

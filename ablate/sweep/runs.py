@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.types import HydraContext
 from omegaconf import DictConfig, OmegaConf
 
@@ -21,7 +22,6 @@ from ablate.record.label import value_text
 from ablate.sweep.apart import check_swept
 from ablate.sweep.cell import Cell, plain_study
 from ablate.sweep.compose import compose
-from ablate.sweep.describe import planned_seeds
 from ablate.sweep.planned import PlannedSweep
 from ablate.sweep.question import with_claims
 from ablate.sweep.tuning import screening_jobs
@@ -125,3 +125,21 @@ def _replicates(sweep: PlannedSweep) -> set[int]:
     """
     seeds = {cell.seed for cell in sweep.cells}
     return seeds.union(planned_seeds(sweep.config)) if sweep.is_part else seeds
+
+
+def planned_seeds(config: DictConfig) -> list[int]:
+    """Return the seeds that the experiment file plans, even if the command selects other seeds; []
+    if the file plans none.
+    """
+    planned = OmegaConf.select(config, "hydra.sweeper.params.seed")
+    if planned is None:
+        return []
+    (override,) = OverridesParser.create().parse_overrides([f"seed={planned}"])
+    sweeps = override.is_sweep_override()
+    texts = override.sweep_string_iterator() if sweeps else [str(override.value())]
+    try:
+        return [int(seed.strip("'\"")) for seed in texts]
+    except ValueError:
+        raise UserError(
+            f"seed={planned}: each seed must be a whole number, as in seed=0,1,2 or seed=range(3)"
+        ) from None

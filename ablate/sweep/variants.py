@@ -5,9 +5,15 @@ baseline.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import redirect_stdout
+from io import StringIO
+from itertools import count
 
-from ablate.config.screen import FACTOR, check_name
-from ablate.record.label import value_text
+from ablate.config.screen import BASELINE, FACTOR, check_name
+from ablate.record.label import key, value_text
+from ablate.sweep.cell import Cell, first_of_each
+from ablate.sweep.compose import compose
+from ablate.sweep.planned import PlannedSweep
 
 
 def words(overrides: Mapping[str, object]) -> list[str]:
@@ -40,3 +46,27 @@ def _changes_of(job: Sequence[str], changes: Mapping[str, Mapping[str, object]])
         return []
     check_name(names[-1], changes)
     return words(changes.get(names[-1], {}))
+
+
+def all_arms(planned: PlannedSweep, changes: Mapping[str, Mapping[str, object]]) -> list[Cell]:
+    """Return a run of every arm of a sweep; for a screen also of the variants that the command does
+    not run, because a part of a screen has the registration of the whole screen.
+
+    Raises:
+        UserError: the overrides of a variant that the command does not run cannot be composed.
+    """
+    arms = first_of_each(planned.composed, lambda cell: key(cell.levels))
+    if not changes or not arms:
+        return arms
+    by_name = {str(arm.levels[FACTOR]): arm for arm in arms}
+    left_out = [str(arm.get(FACTOR)) for arm in planned.config.without]
+    names = [name for name in (BASELINE, *changes) if name not in left_out]
+    missing = [name for name in names if name not in by_name]
+    name, base = next(iter(by_name.items()))
+    given = base.overrides[: len(base.overrides) - len(words(changes.get(name, {})))]
+    kept = [word for word in given if not word.startswith(f"{FACTOR}=")]
+    jobs = with_changes([[*kept, f"{FACTOR}={name}"] for name in missing], changes)
+    with redirect_stdout(StringIO()):  # the messages are about runs that this command lacks
+        more = compose(planned.context, planned.config, jobs, count(), planned.folder)
+    by_name |= dict(zip(missing, more, strict=True))
+    return [by_name[name] for name in names]

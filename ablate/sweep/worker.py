@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ablate.errors import UserError
-from ablate.evidence.earlier_sweeps import looked
 from ablate.evidence.gather import SCREENING, gather
+from ablate.evidence.history import looked
 from ablate.evidence.looks import planned_looks
 from ablate.evidence.types import Levels, Study, Tune
 from ablate.record.label import run_key

@@ -173,7 +173,7 @@ def used_replicate(folder: Path, following: int) -> int | None:
 
 
 def _content(folder: Path) -> dict[str, object] | None:
-    from ablate.evidence.seal import read_json  # imports numpy
+    from ablate.evidence.digest import read_json  # imports numpy
 
     return read_json(folder / RESULT) if (folder / RESULT).exists() else None
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from ablate.errors import UserError, likely
+from ablate.evidence.digest import ABOUT
 from ablate.evidence.folder import Evidence
-from ablate.evidence.manifest import check_log, check_manifest
-from ablate.evidence.seal import ABOUT
+from ablate.evidence.history import check_kept
 from ablate.evidence.types import Claim, Levels, Match, Shown, Study
 from ablate.metric.table import METRICS
 from ablate.phrases import listed, name_of
@@ -83,8 +83,7 @@ def load_evidence(folder: Path) -> Evidence:
             rule can decide a claim. The message names the file.
     """
     evidence = Evidence.load(folder)
-    check_manifest(folder, evidence)
-    check_log(folder, evidence)
+    check_kept(folder, evidence)
     try:
         check_study(evidence.study)
     except UserError as error:

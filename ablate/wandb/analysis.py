@@ -14,8 +14,8 @@ import wandb
 from omegaconf import DictConfig
 from PIL import Image
 
+from ablate.evidence.digest import FILES
 from ablate.evidence.folder import Evidence
-from ablate.evidence.seal import FILES
 from ablate.evidence.types import Answer, Verdict
 from ablate.phrases import grouped, name_of
 from ablate.record.files import finite

@@ -3,7 +3,7 @@
 from typing import cast
 
 from ablate.config.labels import MEASURED, factor_label
-from ablate.evidence.questions import shared_levels
+from ablate.evidence.registration import shared_levels
 from ablate.evidence.types import Answer, Entry, Levels
 from ablate.metric.table import MILLION, Metric, metric_in_words
 from ablate.phrases import counted, in_sentence, listed, percent

@@ -1,7 +1,7 @@
 """Write the evidence on an exact claim: the worst value, the limit, and the control."""
 
 from ablate.config.labels import arm_label
-from ablate.evidence.questions import shared_levels
+from ablate.evidence.registration import shared_levels
 from ablate.evidence.types import Answer, Entry
 from ablate.phrases import in_sentence
 from ablate.verdict.contrast import CHANGED

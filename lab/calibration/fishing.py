@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ablate.evidence.analysis_log import AnalysisLog, Sweep
-from ablate.evidence.earlier_sweeps import EarlierSweeps
 from ablate.evidence.folder import Evidence
-from ablate.evidence.questions import questions
-from ablate.evidence.registration import study_hash
+from ablate.evidence.history import History
+from ablate.evidence.log import AnalysisLog, Sweep
+from ablate.evidence.registration import questions, study_hash
 from ablate.verdict.contrast import asked_of
 from ablate.verdict.decision import SUPPORTED
 from ablate.verdict.judge import decide
@@ -99,7 +98,7 @@ class PHackingSimulation:
         registration = self.log.registration(sweep)
         evidence = Evidence.made_up(study, runs, name=trial.name, registration=registration)
         self.kept[sweep.folder] = evidence
-        earlier = EarlierSweeps.of(self.log, sweep, study, lambda sweep: self.kept[sweep.folder])
+        earlier = History.of(self.log, sweep, study, lambda sweep: self.kept[sweep.folder])
         joined = earlier.joined(evidence)
         self.log.looks.append(earlier.look(joined))
         return joined

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ablate.errors import UserError
+from ablate.evidence.digest import write_about
 from ablate.evidence.gather import gather, kept
-from ablate.evidence.seal import write_about
 from ablate.record.files import seal, unfinished, write_json
 from ablate.train.module import Training
 from ablate.train.restore import restore

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from ablate.errors import UserError
-from ablate.evidence.analysis_log import ANALYSIS_LOG, Analysis, Sweep, write
+from ablate.evidence.digest import MANIFEST, read_manifest
 from ablate.evidence.folder import Evidence
-from ablate.evidence.manifest import MANIFEST, read_manifest
+from ablate.evidence.log import ANALYSIS_LOG, Analysis, Sweep, write
 from ablate.ledger.entries import read_entries
 from ablate.ledger.text import bounds, summary
 from ablate.record.files import seal

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ablate.config.catalogue import catalogue
+from ablate.evidence.digest import write_about
 from ablate.evidence.registration import form, registration_hash
-from ablate.evidence.seal import write_about
 from ablate.ledger.claims import read_claims, read_standings
 from ablate.ledger.entries import OUTSIDE, count, join
 from ablate.ledger.text import lines

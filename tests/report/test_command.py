@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from ablate.evidence.analysis_log import ANALYSIS_LOG
+from ablate.evidence.log import ANALYSIS_LOG
 from ablate.report.tables import Table
 from ablate.report.write import FORMATS, as_latex
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from ablate.errors import UserError
-from ablate.evidence.analysis_log import ANALYSIS_LOG, AnalysisLog, Sweep, register
-from ablate.evidence.earlier_sweeps import EarlierSweeps, looked
-from ablate.evidence.questions import concerns, question, questions, rule
+from ablate.evidence.history import History, looked
+from ablate.evidence.log import ANALYSIS_LOG, AnalysisLog, Sweep, register
+from ablate.evidence.registration import concerns, contrasts, former_question, questions, rule
 from ablate.evidence.types import reason
 from ablate.verdict.contrast import UNASKED, asked_of, looks_of
 from lab.calibration.fishing import CLAIM, ROUTES, PHackingSimulation, Try
@@ -128,11 +128,14 @@ def test_seeds_that_a_stopped_sweep_did_not_run_are_missing(user):
     assert asked_of(CLAIM, evidence)["tried"] == [reason("seeds_left_out", seeds=1)]
 
 
-def test_a_question_is_its_arms_and_its_metric():
+def test_a_question_is_the_pair_of_its_arms():
     turned = {**CLAIM, "treatment": CLAIM["baseline"], "baseline": CLAIM["treatment"]}
     renamed = {**CLAIM, "id": "other", "kind": "equivalence", "margin": 1.0}
-    assert question(turned) == question(renamed) == question(CLAIM)
-    assert question({**CLAIM, "metric": "test/bleu"}) != question(CLAIM)
+    other = {**CLAIM, "metric": "test/bleu", "where": {"lr": 1}}
+    assert contrasts(turned) == contrasts(renamed) == contrasts(other) == contrasts(CLAIM)
+    assert not {*contrasts({**CLAIM, "treatment": {"arm": "x"}})} & {*contrasts(CLAIM)}
+    alone = {**CLAIM, "treatment": {}, "baseline": {}}
+    assert contrasts(alone) != contrasts({**alone, "metric": "test/bleu"})
     study = {"seeds": 3, "tune": None}
     rules = [rule(claim, study) for claim in (CLAIM, turned, renamed)]
     assert all(rules.count(decision_rule) == 1 for decision_rule in rules)
@@ -185,12 +188,11 @@ def test_a_line_that_was_changed_is_refused(swept, tmp_path, how):
         AnalysisLog.read(tmp_path / "results")
 
 
-def test_lines_that_a_book_has_lost_come_back_from_the_folders_of_sweeps(swept, tmp_path, capsys):
+def test_lines_that_a_book_has_lost_come_back_from_the_folders_of_sweeps(swept, tmp_path):
     swept(Try())
     log = tmp_path / "results" / ANALYSIS_LOG
     log.write_text(log.read_text()[:9])
     evidence = swept(Try(margin=1.0))
-    assert f"{log}: 2 lines" in capsys.readouterr().out
     assert ["margin", 0.0, 1.0] in asked_of(CLAIM, evidence)["tried"][0]["values"]["changes"]
 
 
@@ -201,7 +203,7 @@ def test_a_sweep_that_the_book_has_lost_is_named(swept, tmp_path):
 
 def test_a_clock_that_jumps_back_makes_no_second_try_the_first(swept, monkeypatch):
     swept(Try())
-    monkeypatch.setattr("ablate.evidence.earlier_sweeps.time.time", lambda: 1e8)
+    monkeypatch.setattr("ablate.evidence.history.time.time", lambda: 1e8)
     evidence = swept(Try(margin=1.0), begun=-1e9)
     assert ["margin", 0.0, 1.0] in asked_of(CLAIM, evidence)["tried"][0]["values"]["changes"]
 
@@ -214,32 +216,101 @@ def test_what_others_ran_spends_no_alpha_here(swept):
     assert asked_of(CLAIM, other) == {**UNASKED, "regimes": 1}
 
 
-def _asked_after(first, second, settings=({"lr": 0.1, "model.n_layers": 1}, {"lr": 0.1})):
-    """What is said of the claim of a second study, whose first was begun before it."""
-    studies = [
-        {"factors": [], "seeds": 2, "tune": None, "claims": [{**CLAIM, **changes}]}
-        for changes in (first, second)
-    ]
-    sweeps = [
-        Sweep(f"file_{n}", float(n), f"{n}", str(n), {}, setting, n, [0, 1], questions(study))
-        for n, (setting, study) in enumerate(zip(settings, studies, strict=True))
-    ]
-    earlier = EarlierSweeps.of(AnalysisLog(sweeps, []), sweeps[1], studies[1], lambda sweep: None)
-    return earlier.asked(studies[1]["claims"][0], set(), several=False, whole=True)["tried"]
+def sweep_of(number, claim, settings, regime=None, levels=None, former=False):
+    """A sweep with one claim, and its study."""
+    study = {"factors": [], "seeds": 2, "tune": None, "claims": [claim]}
+    levels = levels or {}
+    asked = questions(study, levels)
+    if former:  # as an earlier version wrote them
+        decides = rule(claim, study)
+        place = {"metric": decides.pop("metric"), "where": decides.pop("where")}
+        asked = {former_question(claim): [decides], contrasts(claim)[0]: [place]}
+    name = f"file_{number}"
+    setting = (
+        name,
+        float(number),
+        f"{number}",
+        str(number),
+        regime or {},
+        settings,
+        number,
+        [0, 1],
+    )
+    return Sweep(*setting, asked, levels=levels), study
+
+
+def tried_after(first, second):
+    """The reasons why the claim of a second sweep is exploratory after a first one."""
+    (before, _), (now, study) = first, second
+    history = History.of(AnalysisLog([before, now], []), now, study, lambda sweep: None)
+    asked = history.asked(study["claims"][0], set(), several=False)
+    return [x for x in asked["tried"] if x["code"] != "seeds_left_out"], asked["regimes"]
+
+
+LR = {"lr": 0.1}
 
 
 @pytest.mark.parametrize("metric", ["test/bleu", "test/chrf", "val/nll", "measure/place"])
-def test_another_metric_is_the_same_family_of_questions(metric):
-    same = ({"lr": 0.1}, {"lr": 0.1})
-    (attempt,) = _asked_after({"metric": metric}, {}, same)
-    assert (attempt["values"]["metrics"], attempt["values"]["sweep"]) == ([metric], "file_0")
-    assert _asked_after({}, {"minus": {"a": 1}}, same) == []
+def test_another_metric_is_the_same_question(metric):
+    first = sweep_of(0, {**CLAIM, "metric": metric}, LR)
+    (attempt,), _ = tried_after(first, sweep_of(1, CLAIM, LR))
+    assert attempt["values"]["changes"] == [["metric", metric, CLAIM["metric"]]]
+    assert tried_after(first, sweep_of(1, {**CLAIM, "minus": {"a": 1}}, LR)) == ([], 0)
 
 
 @pytest.mark.parametrize(("level", "noticed"), [(1, True), (2, False), ("1", False)])
 def test_a_factor_at_its_default_makes_no_new_question(level, noticed):
-    reasons = _asked_after({}, {"where": {"model.n_layers": level}})
-    assert bool(reasons) == noticed
-    swapped = {"treatment": {**CLAIM["treatment"], "model.n_layers": level}}
-    swapped["baseline"] = {**CLAIM["baseline"], "model.n_layers": level}
-    assert bool(_asked_after({}, swapped)) == noticed
+    first = sweep_of(0, {**CLAIM, "margin": 1.0}, LR | {"model.n_layers": 1})
+    both = {arm: {**CLAIM[arm], "model.n_layers": level} for arm in ("treatment", "baseline")}
+    for more in ({"where": {"model.n_layers": level}}, both):
+        reasons, _ = tried_after(first, sweep_of(1, {**CLAIM, **more}, LR))
+        assert bool(reasons) == noticed
+
+
+def test_a_factor_that_changes_no_result_makes_no_new_question():
+    claim = {**CLAIM, "where": {"trainer.enable_progress_bar": False}}
+    levels = {"trainer.enable_progress_bar=False": {}}  # tests/sweep/test_describe.py
+    first = sweep_of(0, {**CLAIM, "margin": 1.0}, LR)
+    assert tried_after(first, sweep_of(1, claim, LR, levels=levels))[0]
+
+
+def test_another_name_of_the_same_arm_makes_no_new_question():
+    sets = {"arm.steps": 1, "arm._target_": "ablate.x.Arm"}
+    first = sweep_of(0, {**CLAIM, "margin": 1.0}, LR, levels={"arm=treatment": sets})
+    renamed = {**CLAIM, "treatment": {"arm": "renamed"}}
+    for changed, noticed in ((sets, True), (sets | {"arm.steps": 2}, False)):
+        second = sweep_of(1, renamed, LR, levels={"arm=renamed": changed})
+        assert bool(tried_after(first, second)[0]) == noticed
+
+
+@pytest.mark.parametrize(
+    ("regime", "is_same"),
+    [
+        ({"scale": "renamed"}, True),
+        ({"model": "renamed"}, True),
+        ({"steps": 601}, True),
+        ({"d_model": 96}, True),
+        ({"steps": 1200}, False),
+        ({"steps": 300}, False),
+        ({"data": "other"}, False),
+        ({"device": "cuda"}, False),
+        ({"scale": "smoke"}, False),
+    ],
+)
+def test_another_name_of_a_setting_or_one_more_step_makes_no_new_question(regime, is_same):
+    usual = {"scale": "cpu", "model": "micro", "data": "toy", "device": "cpu"}
+    usual |= {"steps": 600, "d_model": 64}
+    settings = [LR | {"budget.steps": x.get("steps", 600)} for x in (usual, regime)]
+    first = sweep_of(0, CLAIM, settings[0], usual)
+    reasons, others = tried_after(first, sweep_of(1, CLAIM, settings[1], usual | regime))
+    changed = settings[0] != settings[1]
+    assert (bool(reasons), others) == (is_same and changed, int(not is_same))
+    other_model = sweep_of(0, CLAIM, LR | {"model.x": 1}, usual | {"model": "a"})
+    assert tried_after(other_model, sweep_of(1, CLAIM, LR | {"model.x": 2}, usual)) == ([], 1)
+
+
+def test_logs_of_earlier_versions_are_read():
+    first = sweep_of(0, {**CLAIM, "margin": 1.0}, LR, former=True)
+    (attempt,), _ = tried_after(first, sweep_of(1, CLAIM, LR))
+    assert attempt["values"]["changes"] == [["margin", 1.0, 0.0]]
+    assert tried_after(sweep_of(0, CLAIM, LR, former=True), sweep_of(1, CLAIM, LR))[0] == []

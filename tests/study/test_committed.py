@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ablate.evidence.digest import read_about
 from ablate.evidence.folder import Evidence
 from ablate.evidence.registration import deciding, departures
-from ablate.evidence.seal import read_about
 from lab.calibration.noise import noise
 from lab.calibration.simulate import MEASURED
 

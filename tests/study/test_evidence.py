@@ -234,7 +234,7 @@ def test_edited_statistics_are_refused(folder, translated):
     ],
 )
 def test_an_edited_registration_or_regime_is_refused(edit, changed):
-    with pytest.raises(UserError, match=r"study.json: name, regime or registration has changed"):
+    with pytest.raises(UserError, match=r"study.json has changed"):
         Evidence.load(edit("study.json", changed))
 
 

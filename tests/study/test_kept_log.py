@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ablate.errors import UserError
-from ablate.evidence.analysis_log import ANALYSIS_LOG
 from ablate.evidence.folder import Evidence
+from ablate.evidence.log import ANALYSIS_LOG
 from ablate.verdict.study_checks import load_evidence
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"

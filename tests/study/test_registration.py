@@ -6,8 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from ablate.evidence.questions import differences
-from ablate.evidence.registration import departures, form, registration_hash, study_hash
+from ablate.evidence.registration import (
+    departures,
+    differences,
+    form,
+    registration_hash,
+    study_hash,
+)
 from ablate.words.reasons import sentence
 
 STUDY = {

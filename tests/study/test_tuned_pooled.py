@@ -1,7 +1,7 @@
 """The values that were tried to tune a run, after its sweep was pooled with an earlier sweep."""
 
-from ablate.evidence.earlier_sweeps import pooled
 from ablate.evidence.folder import Evidence
+from ablate.evidence.history import pooled
 from ablate.evidence.tuned import tried
 
 TUNE = {"key": "optimizer.lr", "values": [0.1, 0.2], "seeds": [100]}

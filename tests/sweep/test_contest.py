@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from ablate.errors import UserError
-from ablate.evidence.analysis_log import Sweep, register
 from ablate.evidence.folder import Evidence
-from ablate.evidence.questions import questions
+from ablate.evidence.log import Sweep, register
+from ablate.evidence.registration import questions
 from ablate.sweep.contest import RESULT, Contest
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"

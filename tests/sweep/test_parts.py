@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from ablate.errors import UserError
-from ablate.evidence.analysis_log import AnalysisLog, Sweep
 from ablate.evidence.folder import Evidence
 from ablate.evidence.join import Part, _check
+from ablate.evidence.log import AnalysisLog, Sweep
 
 pytestmark = pytest.mark.xdist_group("parts")
 PROBED = """

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ablate.evidence.seal import PARTS, write_about
+from ablate.evidence.digest import PARTS, write_about
 
 
 @pytest.fixture

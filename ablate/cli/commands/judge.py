@@ -50,8 +50,8 @@ def run(arguments: argparse.Namespace) -> None:
         _judge_table(arguments)
         return
     from ablate.console import make_console
-    from ablate.evidence.analysis_log import ANALYSIS_LOG
-    from ablate.evidence.manifest import keep
+    from ablate.evidence.digest import keep
+    from ablate.evidence.log import ANALYSIS_LOG
     from ablate.record.files import check_links, copy_text, writing
     from ablate.report.content import slice_warning
     from ablate.report.terminal import announce
@@ -98,7 +98,7 @@ def _judge_table(arguments: argparse.Namespace) -> None:
 def _evidence(arguments: argparse.Namespace) -> tuple["Evidence", Path]:
     """Return the runs with their study, and the folder for the report."""
     from ablate.config.smoke import NO_VERDICT, SMOKE
-    from ablate.evidence.seal import ABOUT, read_parts
+    from ablate.evidence.digest import ABOUT, read_parts
     from ablate.sweep.evidence import from_folder
 
     folder = Path(arguments.source).expanduser()
