@@ -293,7 +293,7 @@ SHARED_SEEDS = "lognormal, variance x6, seeds shared"
 ALIKE: dict[str, Study] = {name: like(draw) for name, draw in SHAPES.items()} | {
     SHARED_SEEDS: alike(lognormal(0.65), lognormal(0.65), RATIO, SHARED)
 }
-# Shapes that were chosen before the constants of the method, and not used to choose them.
+# Shapes that were not used to choose the constants of the method.
 ASIDE: dict[str, Study] = {
     "gamma (4), variance x4": alike(_gamma, _gamma, 2.0),
     "gamma (4), normal baseline": alike(_gamma, normal),
