@@ -7,8 +7,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 import ablate
 from ablate.errors import UserError
-from ablate.evidence.foreign.source import read
-from ablate.evidence.foreign.wandb_project import read_project
+from ablate.evidence.foreign.source import read, read_project
 from ablate.referee.cells import numbers, texts
 
 ASKED = {"arm": "folder_1", "better": "lower", "baseline": "relu"}

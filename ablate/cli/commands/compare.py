@@ -11,15 +11,10 @@ example:
 
 import argparse
 import csv
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ablate.cli.commands import judge
 from ablate.cli.parser import PATH, TEXT, Kind, Parser
-
-if TYPE_CHECKING:
-    from ablate.referee.compare import Comparison
 
 FIRST = "reading the runs"
 
@@ -81,16 +76,7 @@ def run(arguments: argparse.Namespace) -> None:
         from ablate.sweep.frame import frame  # imports pandas
 
         runs = frame(folder, curves=False)
-    show(compare(runs, **asked(arguments)), arguments)
-
-
-def show(comparison: "Comparison", arguments: argparse.Namespace) -> None:
-    """Print a verdict, as text or as JSON; with to=FOLDER, write its files first."""
-    if arguments.to:
-        comparison.write(arguments.to)
-    print(json.dumps(comparison.to_dict(), indent=1) if arguments.json else comparison)
-    if arguments.to and not arguments.json:
-        print(f"\nreport: {arguments.to / 'report.md'}")
+    judge.show(compare(runs, **asked(arguments)), arguments)
 
 
 def _names(text: str) -> list[str]:

@@ -19,6 +19,7 @@ from ablate.errors import UserError
 
 if TYPE_CHECKING:
     from ablate.evidence.folder import Evidence
+    from ablate.referee.compare import Comparison
 
 FIRST = "reading the evidence"
 
@@ -87,12 +88,20 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _judge_table(arguments: argparse.Namespace) -> None:
     """Judge runs that ablate did not train."""
-    from ablate.cli.commands.compare import show
     from ablate.referee.compare import judge
 
     if arguments.tables:
         raise UserError("tables= works only for a sweep; use --json for a table of runs")
     show(judge(arguments.source, arguments.study), arguments)
+
+
+def show(comparison: "Comparison", arguments: argparse.Namespace) -> None:
+    """Print a verdict, as text or as JSON; with to=FOLDER, write its files first."""
+    if arguments.to:
+        comparison.write(arguments.to)
+    print(json.dumps(comparison.to_dict(), indent=1) if arguments.json else comparison)
+    if arguments.to and not arguments.json:
+        print(f"\nreport: {arguments.to / 'report.md'}")
 
 
 def _evidence(arguments: argparse.Namespace) -> tuple["Evidence", Path]:
