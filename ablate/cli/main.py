@@ -6,7 +6,6 @@ import os
 import pkgutil
 import sys
 from importlib import import_module
-from itertools import pairwise
 
 from ablate import __version__
 from ablate.cli import commands
@@ -60,20 +59,20 @@ def _run(first: str, rest: list[str]) -> None:
     """Run a command, or train if the first word is an override or a flag."""
     if sys.argv[1:] in (["-h"], ["--help"], ["--version"]):
         _about().read(sys.argv[1:])
-    elif first in names():
+        return
+    if first in names():
         run_command(f"ablate {first}", f"{commands.__name__}.{first}", rest)
-    elif first in GONE:
+        return
+    if first in GONE:
         raise UserError(f"the command {first} is gone: {GONE[first]}")
-    elif first in MOVED_TO_LAB:
+    if first in MOVED_TO_LAB:
         raise UserError(f"{first} is for maintainers: run python -m lab.{first} in a clone")
-    elif "=" in first or first.startswith(("-", "~")) or not first:
-        _refuse_late_command(sys.argv[1:])
-        from ablate.cli.train import train  # imports Hydra
-
-        search_current_folder()
-        train()
-    else:
+    if first and "=" not in first and not first.startswith(("-", "~")):
         raise UserError(_no_command(first))
+    from ablate.cli.train import train  # imports Hydra
+
+    search_current_folder()
+    train()
 
 
 def run_command(prog: str, module: str, words: list[str]) -> None:
@@ -111,17 +110,6 @@ def _renamed(words: list[str]) -> list[str]:
     new = RENAMED[words[0]]
     print(f"ablate {words[0]} is now ablate {new}", file=sys.stderr)
     return [new, *words[1:]]
-
-
-def _refuse_late_command(words: list[str]) -> None:
-    """Raise UserError if the name of a command follows options, because it would be read as an
-    override.
-
-    A name that is the value of the option before it, as in `--config-name plan`, is accepted.
-    """
-    for before, word in pairwise(words):
-        if word in names() and (before == "-m" or not before.startswith("-")):
-            raise UserError(f"{word} is a command and must be the first word: ablate {word} ...")
 
 
 def _no_command(word: str) -> str:

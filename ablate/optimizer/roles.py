@@ -39,7 +39,7 @@ class Trained(NamedTuple):
 def trained(module: nn.Module) -> list[Trained]:
     """Return the trainable parameters of a module with their roles, in the module's order."""
     tables = {id(parameter) for parameter in _of_tables(module)}
-    maps = {id(parameter): parts for parameter, parts in _of_maps(module)}
+    maps = {id(p): parts for part in module.modules() for p, parts in _of_maps(part)}
     fan_in = _fan_in(module)
     parametrisation = parametrisation_of(module)
 
@@ -85,15 +85,15 @@ def _of_tables(module: nn.Module) -> Iterator[Tensor]:
             yield part.weight()
 
 
-def _of_maps(module: nn.Module) -> Iterator[tuple[Tensor, int]]:
-    """Yield the matrices of linear maps, and the number of linear maps stacked in each matrix."""
-    for part in module.modules():
-        if isinstance(part, nn.RNNBase):
-            matrices = (p for p in part.parameters(recurse=False) if p.dim() == 2)
-            yield from ((matrix, GATES[part.mode]) for matrix in matrices)
-        elif isinstance(part, nn.MultiheadAttention) and part.in_proj_weight is not None:
-            yield part.in_proj_weight, 3
-        elif isinstance(part, ParametrizationList):  # of a weight that is computed from others
-            yield from ((p, 1) for p in part.parameters())
-        elif isinstance(part, nn.Linear):
-            yield part.weight, int(getattr(part, "parts", 1))
+def _of_maps(part: nn.Module) -> list[tuple[Tensor, int]]:
+    """Return the matrices of the linear maps of a module without its parts, and the number of
+    linear maps that are stacked in each matrix.
+    """
+    if isinstance(part, nn.RNNBase):
+        matrices = (p for p in part.parameters(recurse=False) if p.dim() == 2)
+        return [(matrix, GATES[part.mode]) for matrix in matrices]
+    if isinstance(part, nn.MultiheadAttention) and part.in_proj_weight is not None:
+        return [(part.in_proj_weight, 3)]
+    if isinstance(part, ParametrizationList):  # of a weight that is computed from others
+        return [(p, 1) for p in part.parameters()]
+    return [(part.weight, int(getattr(part, "parts", 1)))] if isinstance(part, nn.Linear) else []
