@@ -342,6 +342,16 @@ def small(tmp_path, small_in):
 
 
 @pytest.fixture(scope="session", autouse=True)
+def short_samples():
+    """Let language models write samples of few tokens; 200 take longer than a small training."""
+    from ablate.train import evaluate
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(evaluate, "TOKENS", 20)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def text_made_once():
     """Make each split of the built-in corpus once: every run and every test of it reads some."""
     from ablate.data.toy.corpus import Toy

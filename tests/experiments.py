@@ -14,11 +14,11 @@ PART = re.compile(r"override (/[\w/]+)(?=[@:])|^ {6}(kind: \w+)|^ {2}(\w+):", re
 
 
 def _quick():
-    """Yield every tenth experiment, and each with a part that no experiment before it has."""
+    """Yield each experiment with a part that no experiment before it has."""
     covered = set()
-    for number, name in enumerate(NAMES):
+    for name in NAMES:
         parts = {*PART.findall(EXPERIMENTS[name].read_text(encoding="utf-8"))}
-        if number % 10 == 0 or not parts <= covered:
+        if not parts <= covered:
             covered |= parts
             yield name
 

@@ -151,7 +151,6 @@ def test_a_look_up_of_a_single_value_replaces_no_group_of_keys(command, small, k
     ("word", "named"),
     [
         ("initial._target_=ablate.initial.checkpoint.Checkpoint", "folder"),
-        ("data._target_=ablate.data.parallel.Parallel", "data."),
         ("tokenizer._target_=ablate.nowhere.Missing", "tokenizer._target_"),
         ("model/norm=[none,rms_norm]", "model/norm=[none,rms_norm]"),
         ("model.dropout={}", "model.dropout={}"),

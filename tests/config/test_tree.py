@@ -115,8 +115,8 @@ def _is_group(name):
     return any((folder / name).is_dir() for folder in option_folders())
 
 
-def test_every_experiment_composes_and_sweeps_what_exists(experiment):
-    _, config, swept = experiment
+def test_every_experiment_composes_and_speaks_of_what_it_sweeps(experiment):
+    name, config, swept = experiment
     check(config)
     for key, values in swept.items():
         group = key.partition("@")[0]
@@ -125,10 +125,6 @@ def test_every_experiment_composes_and_sweeps_what_exists(experiment):
         else:
             parent, _, leaf = key.rpartition(".")
             assert leaf in (OmegaConf.select(config, parent) if parent else config), key
-
-
-def test_a_study_speaks_of_what_is_swept(experiment):
-    name, config, swept = experiment
     assert config.name == name
     assert set(config.study.factors) == set(swept)
     check_study(OmegaConf.to_container(config, resolve=True)["study"])

@@ -32,13 +32,6 @@ class NoNumber(SplitMetric):
         return "good"
 
 
-class Raises(SplitMetric):
-    """Lacks a package."""
-
-    def __call__(self, sources, hypotheses, references):
-        raise ImportError("no such package")
-
-
 @pytest.fixture
 def files(tmp_path):
     """Write a corpus of three splits, 40 pairs each, as files of two columns."""
@@ -77,7 +70,7 @@ def groups_of(files, count):
     (files / "test.groups").write_text("".join(f"document {i // 10}\n" for i in range(count)))
 
 
-@pytest.mark.parametrize("count", [1, 2, 39, 41])
+@pytest.mark.parametrize("count", [39, 41])
 def test_groups_of_another_length_end_a_run_before_its_first_step(go, files, untrained, count):
     groups_of(files, count)
     with pytest.raises(UserError, match=rf"test\.groups has {count} lines.* 40"):
@@ -89,17 +82,14 @@ def test_groups_of_another_length_end_a_run_before_its_first_step(go, files, unt
     "override",
     [
         "trainer.limit_val_batches=0",
-        "trainer.limit_val_batches=0.0",
         "trainer.limit_val_batches=0.001",
         "trainer.limit_train_batches=0",
         "trainer.limit_train_batches=0.01",
         "trainer.overfit_batches=0.001",
-        "trainer.accumulate_grad_batches=1000000",
         "trainer.accumulate_grad_batches=41",
         "trainer.accumulate_grad_batches=2 batch.tokens=4096",
         "trainer.accumulate_grad_batches=2 trainer.limit_train_batches=1",
         "trainer.accumulate_grad_batches=2 trainer.limit_train_batches=0.4 batch.tokens=256",
-        "trainer.limit_test_batches=0",
         "trainer.limit_test_batches=1",
         "trainer.max_steps=0",
         "trainer.check_val_every_n_epoch=1",
@@ -110,7 +100,6 @@ def test_groups_of_another_length_end_a_run_before_its_first_step(go, files, unt
         f"{STOPS_BY_TRAINING} trainer.accumulate_grad_batches=2",
         f"{STOPS_BY_TRAINING} trainer.val_check_interval=1",
         f"+metric.mine._target_={__name__}.NoNumber",
-        f"+metric.mine._target_={__name__}.Raises",
         "task.tokenize=ko-mecab",
     ],
 )
