@@ -8,11 +8,10 @@ are the textbook's tests; the correction for skewness, which pairs have, must be
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from ablate.evidence.types import Reason, Run, reason
+from ablate.evidence.types import Reason, Run, TableClaim, reason
 from ablate.stats.means import (
     MeanDifference,
     Values,
@@ -34,7 +33,7 @@ def is_independent(claim: Mapping[str, object]) -> bool:
     return claim.get("design") in INDEPENDENT
 
 
-def effect_of(claim: Any, arms: Sequence[Side]) -> MeanDifference:
+def effect_of(claim: TableClaim, arms: Sequence[Side]) -> MeanDifference:
     """Return the effect of a claim about runs that are not paired, positive if the treatment is
     better; NaN if an arm has no run with a value.
 
@@ -48,7 +47,7 @@ def effect_of(claim: Any, arms: Sequence[Side]) -> MeanDifference:
     return effect if corrected else replace(effect, skewness=None)
 
 
-def problem_of(effect: MeanDifference, arms: Sequence[Side], claim: Any) -> Reason | None:
+def problem_of(effect: MeanDifference, arms: Sequence[Side], claim: TableClaim) -> Reason | None:
     """Return the reason why an effect decides no claim; None if it can."""
     counts = [len(values_of(arm, claim["metric"])) for arm in arms]
     if not all(counts):
@@ -75,7 +74,7 @@ def _value(run: Run, metric: str) -> float:
     return float(value)
 
 
-def _effect(claim: Any, arms: Sequence[Side], which: str) -> MeanDifference:
+def _effect(claim: TableClaim, arms: Sequence[Side], which: str) -> MeanDifference:
     """Return the mean difference of independent arms, or of an arm and a number."""
     noise = claim["noise"]
     stated = noise and Variance(noise["sd"] ** 2, noise["df"] or math.inf, noise["source"])
@@ -93,7 +92,7 @@ def _effect(claim: Any, arms: Sequence[Side], which: str) -> MeanDifference:
     return contrast(values, weights, [variance_of(x) for x in values], method, skewed=True)
 
 
-def _slope(claim: Any, arm: Side) -> MeanDifference:
+def _slope(claim: TableClaim, arm: Side) -> MeanDifference:
     """Return the slope of the metric over the column of a trend, times the weight of the arm."""
     points = [(run["levels"][claim["over"]], _value(run, claim["metric"])) for run in _ended(arm)]
     points = [(level, y) for level, y in points if level is not None]

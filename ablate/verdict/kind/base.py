@@ -11,12 +11,12 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from scipy import optimize, special
 
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Claim, Entry, Failures, Reason, Run, reason
+from ablate.evidence.types import Claim, Entry, Failures, Reason, Run, TableClaim, reason
 from ablate.stats.estimate import Estimate
 from ablate.stats.holm import Tests
 from ablate.stats.means import MeanDifference
@@ -98,7 +98,7 @@ class Kind(ABC):
         """
         try:
             if is_independent(claim):
-                return self._of_independent(claim, sides(claim, evidence))
+                return self._of_independent(cast(TableClaim, claim), sides(claim, evidence))
             paired = contrast(claim, evidence)
         except ContrastError as problem:
             return self.finding(claim, NOTHING, problem=problem.reason)
@@ -112,17 +112,15 @@ class Kind(ABC):
             return replace(self.finding(claim, paired.estimate, paired), failures=failed)
         return replace(self._among_learned(claim, learned), failures=failed)
 
-    def _of_independent(self, claim: Claim, arms: list[Side]) -> Finding:
+    def _of_independent(self, claim: TableClaim, arms: list[Side]) -> Finding:
         """Return the result of a claim about runs that are not paired."""
         effect = effect_of(claim, arms)
         rates, failed = rates_of_failure(claim, arms, ONCE), failures(claim, arms)
-        if problem := problem_of(effect, arms, claim):
-            p = self.tests(NOTHING, float(claim["margin"]))
-            finding = Finding(claim, effect, arms, None, p, problem, failures=failed)
-        else:
-            p = self.tests(effect, float(claim["margin"]))
-            finding = Finding(claim, effect, arms, None, p, failures=failed)
-        return self._with_rates(finding, rates)
+        problem = problem_of(effect, arms, claim)
+        p = self.tests(NOTHING if problem else effect, float(claim["margin"]))
+        return self._with_rates(
+            Finding(claim, effect, arms, None, p, problem, failures=failed), rates
+        )
 
     def _with_rates(self, finding: Finding, rates: Rates | None) -> Finding:
         """Return the result of a claim of which some runs failed.
