@@ -20,7 +20,9 @@ from ablate.config.leaves import leaves
 from ablate.config.notice import say_once
 from ablate.errors import UserError
 
-WARMUP = "budget.warmup"
+WARMUP, TEST = "budget.warmup", "budget.test_sentences"
+SHORT = 300  # a run with fewer steps is short
+PER_STEP, LEAST = 3, 200  # test sentences per training step of a short run, and at least
 SHARE = 4  # number of steps per step of warm-up, as in the scales gpu and smoke
 SOURCES = ("experiment", "scale")  # groups whose options set keys of other groups
 
@@ -49,6 +51,7 @@ def settle(config: DictConfig) -> None:
     precision.settle(config)
     if config.get("probe") is None and OmegaConf.is_dict(config.get("schedule")):
         _settle_warmup(config, given=WARMUP in map(_key, words))
+        _settle_test(config, given=TEST in map(_key, words))
         _check_short(config)
 
 
@@ -146,6 +149,29 @@ def _settle_warmup(config: DictConfig, *, given: bool) -> None:
             f"budget.warmup is {config.budget.warmup} in this run: the {warmup} warm-up steps of "
             f"the scale do not fit into budget.steps={steps}"
         )
+
+
+def _settle_test(config: DictConfig, *, given: bool) -> None:
+    """Let a short run that belongs to no registered study test fewer sentences of a generated
+    corpus, because a test of 3,000 sentences takes longer than the training; print how many.
+
+    Args:
+        config: the config, which is changed.
+        given: whether the command sets `budget.test_sentences`.
+    """
+    node = _hydra_node(config)
+    experiment = node is not None and node.runtime.choices.get("experiment")
+    planned = experiment or (config.study is not None and not config.study.exploratory)
+    read = f"${{{TEST}}}" in str(OmegaConf.to_container(config.data, resolve=False))
+    steps, usual = config.budget.steps, config.budget.test_sentences
+    count = min(usual, max(LEAST, PER_STEP * steps))
+    if given or planned or not read or not 0 < steps < SHORT or count == usual:
+        return
+    with read_write(config):
+        config.budget.test_sentences = count
+    say_once(
+        f"{TEST} is {count:,} instead of {usual:,}, because this run has only {steps} steps"
+    )
 
 
 def _check_short(config: DictConfig) -> None:

@@ -16,6 +16,7 @@ from ablate.config.screen import FACTOR
 from ablate.evidence.looks import by_arm
 from ablate.evidence.outcome import STATUSES, value
 from ablate.evidence.types import Run, Spread
+from ablate.metric.table import metric_of
 
 # shown in this order, if the runs have them
 COLUMNS = (
@@ -28,7 +29,6 @@ COLUMNS = (
     "test/calibration_error",
 )
 IN_FILE_ONLY = ("test/bleu_tokenised", "test/chrf", "test/length_ratio", "test/calibration_error")
-DIGITS = {"test/nll": 3, "test/length_ratio": 3, "test/calibration_error": 3}
 PROBE = "probe/"
 COUNTS = (*STATUSES[1:], "reused")  # columns that the terminal shows only if a value is not 0
 ARM = 18  # maximum number of letters per line of an arm's name in a terminal
@@ -49,12 +49,14 @@ def by_label(runs: list[Run]) -> dict[str, list[Run]]:
     }
 
 
-def rows(runs: list[Run]) -> list[Row]:
+def rows(runs: list[Run], asked: Collection[str] = ()) -> list[Row]:
     """Return a row per arm, with text by column: number of seeds, mean and standard deviation of
-    the metrics in `COLUMNS` and of probes, status counts, parameters, and median seconds.
+    the metrics in `COLUMNS`, of the metrics of claims (`asked`) and of probes, status counts,
+    parameters, and median seconds.
     """
     ended = [run for run in runs if run["status"] != "failed"]
-    metrics = [c for c in COLUMNS if any(c in run["metrics"] for run in ended)]
+    usual = [*COLUMNS, *sorted(metric for metric in asked if not metric.startswith(PROBE))]
+    metrics = [c for c in dict.fromkeys(usual) if any(c in run["metrics"] for run in ended)]
     metrics += sorted({k for run in ended for k in run["metrics"] if k.startswith(PROBE)})
     probed = any(metric.startswith(PROBE) for metric in metrics)
     counted = [s for s in STATUSES[1:] if not probed or any(run["status"] == s for run in runs)]
@@ -65,7 +67,8 @@ def _row(arm: str, members: list[Run], metrics: list[str], counted: list[str]) -
     ended = [run for run in members if run["status"] != "failed"]
     row = {"arm": arm, "seeds": str(len(ended))}
     for metric in metrics:
-        row[metric] = _in_words(spread(ended, metric), DIGITS.get(metric, 2))
+        digits = 2 if metric.startswith(PROBE) else metric_of(metric).digits
+        row[metric] = _in_words(spread(ended, metric), digits)
     row |= {status: str(sum(run["status"] == status for run in members)) for status in counted}
     row["reused"] = str(sum(run["reused"] for run in ended))
     row["parameters"] = f"{max((r['metrics'].get('parameters') or 0 for r in ended), default=0):,}"

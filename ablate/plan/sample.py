@@ -90,6 +90,7 @@ def _time(cell: Cell) -> Sample:
     with TemporaryDirectory() as results:
         # a tuning run is tested here too, because its arm is timed only once
         words = [word for word in cell.argv if word != UNTESTED]
+        words.append(f"budget.test_sentences={cell.arm.budget.test_sentences}")
         done = subprocess.run(
             [sys.executable, "-m", "ablate", *words, *SHORT, f"paths.results={results}"],
             capture_output=True,

@@ -11,6 +11,7 @@ from ablate.plan.power import STANDARD, WARNING, Sensitivity
 
 HEAD = ("arm", "runs", "done", "seconds each")
 NONE = "-"
+HUGE = 4  # standard deviations; hardly any change of a model has so large an effect
 BASELINE = "baseline"  # the name of an arm without overrides
 
 
@@ -38,6 +39,7 @@ def format_plan(plan: Plan, seen: Sequence[Sensitivity], doubts: Sequence[str]) 
     ]
     if seen:
         lines += ["", "Smallest effect that has 80 % power, by the number of seeds:", *_power(seen)]
+        lines += _too_few(plan.seeds, seen)
     if doubts:
         lines += ["", WARNING, *(f"  {doubt}" for doubt in doubts)]
     return "\n".join(lines)
@@ -108,6 +110,21 @@ def _power(seen: Sequence[Sensitivity]) -> list[str]:
             "the standard deviation of the difference for one seed."
         )
     return lines
+
+
+def _too_few(seeds: int, seen: Sequence[Sensitivity]) -> list[str]:
+    """Return a warning if so few seeds could show only an effect that no experiment has."""
+    sizes = [
+        HUGE if (least := each.least.get(seeds)) is None else least
+        for each in seen
+        if each.unit == STANDARD
+    ]
+    if not sizes or min(sizes) < HUGE:
+        return []
+    return [
+        f"{counted(seeds, 'seed')} will probably decide nothing: even a difference of {HUGE} "
+        "standard deviations would stay undecided. Plan more seeds before you train."
+    ]
 
 
 def as_data(plan: Plan, seen: Sequence[Sensitivity], doubts: Sequence[str]) -> dict[str, object]:

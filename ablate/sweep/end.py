@@ -12,6 +12,7 @@ from rich.console import Console
 
 from ablate.config.smoke import NO_VERDICT, SMOKE
 from ablate.console import make_console
+from ablate.evidence.command import command
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
 from ablate.evidence.history import looked
@@ -19,8 +20,10 @@ from ablate.evidence.table import as_markdown, as_rich, rows
 from ablate.evidence.types import Run, Verdict
 from ablate.record.files import write_text
 from ablate.record.links import LOGGER_FAILURES, read_links
-from ablate.verdict.decision import read_verdict
+from ablate.sweep.cell import config_dirs
+from ablate.verdict.decision import INCONCLUSIVE, read_verdict
 from ablate.wandb.note import LOGGER, advise_sync
+from ablate.words.effect import seeds_needed
 
 VERDICT = "verdict.json"
 PART = (
@@ -60,8 +63,8 @@ def _end(config: DictConfig, judge: Callable[[DictConfig, Evidence], Verdict | N
     console = make_console()
     if not console.is_terminal:
         console.width = FILE_WIDTH
-    arms = rows(evidence.runs)
     asked = {claim["metric"] for claim in evidence.study["claims"]}
+    arms = rows(evidence.runs, asked)
     console.print(as_rich(evidence.name, arms, asked))
     write_text(sweep / "table.md", as_markdown(arms))
     if config.study is not None and evidence.regime["scale"] == SMOKE:
@@ -69,6 +72,8 @@ def _end(config: DictConfig, judge: Callable[[DictConfig, Evidence], Verdict | N
     elif config.study is not None:
         if verdict := judge(config, evidence):
             _print_verdict(console, verdict, sweep)
+            if advice := more_seeds(config, verdict):
+                console.print(f"\n{advice}", soft_wrap=True)
         else:
             console.print(f"\n{PART}", soft_wrap=True)
     failed = [run for run in evidence.runs if run["status"] == "failed"]
@@ -141,3 +146,26 @@ def _print_verdict(console: Console, verdict: Verdict, sweep: Path) -> None:
     console.print(f"\nreport: {sweep / 'report.md'}", soft_wrap=True)
     if (picture := sweep / "figures" / "effects.svg").exists():
         console.print(f"picture: {picture}", soft_wrap=True)
+
+
+def more_seeds(config: DictConfig, verdict: Verdict) -> str:
+    """Return how to decide the undecided claims that need more seeds, by a verdict that is not
+    exploratory; "" if no claim needs more.
+
+    More seeds in addition to the analysed ones would make it exploratory, so all seeds are fresh.
+    """
+    undecided = [claim for claim in verdict["claims"] if claim["verdict"] == INCONCLUSIVE]
+    needed = [n for claim in undecided if (n := seeds_needed(claim))]
+    if not needed:
+        return ""
+    if config.study.exploratory:
+        return (
+            f"{max(needed)} seeds may decide it. For a verdict that is not exploratory, write the "
+            "question as a claim before you train them (docs/howto/claims.md)."
+        )
+    fresh = [f"seed=range({max(needed)})", f"budget.seeds={max(needed)}"]
+    fresh += [f"replicate={config.replicate + 1}", "contest=true"]
+    keys = [word.partition("=")[0] for word in fresh]
+    words = [word for word in config.hydra.overrides.task if word.partition("=")[0] not in keys]
+    whole = command([*words, *fresh], "-m", config_dirs=config_dirs(config))
+    return f"{max(needed)} fresh seeds may decide it, judged alone and not exploratory:\n  {whole}"

@@ -36,6 +36,7 @@ from ablate.train.tracking import Tracking, check_loggers
 from ablate.train.trainer import make_trainer
 from ablate.train.weights import WeightKeeper
 
+ENOUGH_STEPS = 50  # a run with fewer steps has had no time to learn, so it has not collapsed
 # result of a finished training, or a saved state
 Start = tuple[Result | None, RunState | None]
 
@@ -238,5 +239,6 @@ def train(
     record.keep_weights(model.state_dict())
     record.keep_tokenizers(data.tokenizers.save)
     metrics = {**task.measured, **metrics}
-    collapsed = not metrics["val/nll"] < data.unigram_nll
+    enough = trainer.global_step >= ENOUGH_STEPS
+    collapsed = enough and not metrics["val/nll"] < data.unigram_nll
     return record.finish("collapsed" if collapsed else "finished", metrics)

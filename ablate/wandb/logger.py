@@ -99,7 +99,12 @@ class WandbRun(WandbLogger, RunLogger):
 
     @rank_zero_only
     def show(self, task: Training) -> None:
-        """Log pictures of attention maps and position encodings."""
+        """Log pictures of attention maps and position encodings.
+
+        Nothing is drawn if nobody asked for an offline run, which is then rarely uploaded.
+        """
+        if self.experiment.offline and (os.environ.get("WANDB_MODE") or self.wanted) == "auto":
+            return
         from ablate.observe.pictures import pictures
 
         drawn = pictures(task.model, task.data, task.device)

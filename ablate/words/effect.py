@@ -228,6 +228,12 @@ def _outlook(claim: Entry, answer: Answer) -> str:
     return f"About {fewest['seeds']:,} {unit} would show {_planned(claim, fewest['effect'])}."
 
 
+def seeds_needed(answer: Answer) -> int | None:
+    """Return the number of seeds that would decide an undecided claim, if more would."""
+    plans = (answer["seeds_needed"] or {}).values()
+    return min((n for plan in plans if (n := plan["seeds"] or 0) > answer["pairs"]), default=None)
+
+
 def _planned(claim: Entry, effect: float) -> str:
     """Return a phrase for the true effect for which seeds are planned."""
     if claim["kind"] in ("equivalence", "non_inferiority") and not effect:

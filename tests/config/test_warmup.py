@@ -50,7 +50,7 @@ def test_an_arm_without_warmup_decays_as_the_one_with_it(settled, steps):
 def test_what_has_no_warmup_to_shorten_stays_as_it_is(settled, words):
     steps = "budget.steps=190" if not words else "budget.steps=3"
     config, printed = settled(*words, steps)
-    assert (config.budget.warmup, printed) == (190, "")
+    assert config.budget.warmup == 190 and "warmup" not in printed
 
 
 @pytest.mark.parametrize(
@@ -98,3 +98,20 @@ def test_no_experiment_is_touched(settled, name):
 def test_no_scale_is_touched(settled, name):
     _, printed = settled(f"scale={name}", "trainer.precision=32-true")
     assert not printed
+
+
+@pytest.mark.parametrize(
+    ("words", "count"),
+    [
+        (["budget.steps=100"], 300),
+        (["budget.steps=4"], 200),
+        (["budget.steps=100", "budget.test_sentences=3000"], 3000),
+        (["budget.steps=100", "+experiment=preln_vs_postln"], 3000),
+        (["budget.steps=300"], 3000),
+    ],
+    ids=lambda words: str(words),
+)
+def test_a_short_run_without_a_study_tests_fewer_sentences_and_says_so(settled, words, count):
+    config, printed = settled(*words, hydra_node=True)
+    assert config.budget.test_sentences == config.data.n_test == count
+    assert ("test_sentences" in printed) == (count < 3000)

@@ -107,3 +107,10 @@ def test_a_narrow_terminal_loses_no_word(run, width):
         word for row in table_rows for name in columns(table_rows) for word in row[name].split()
     }
     assert words <= {word for line in lines for word in line.split()}
+
+
+def test_the_table_has_the_metric_of_the_claims(run):
+    runs = [run({"a": 1}, seed, **{"test/bpb": 1.5 + seed, "test/nll": 2.0}) for seed in (0, 1)]
+    (row,) = rows(runs, {"test/bpb"})
+    assert row["test/bpb"] == "2.0000 ± 0.7071"
+    assert "test/bpb" not in rows(runs)[0]

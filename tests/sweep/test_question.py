@@ -64,4 +64,4 @@ def test_a_comparison_ends_with_an_exploratory_answer_and_a_report(command, smal
     for judged in (["judge", folder], ["compare", folder]):
         assert claim["statement"] in command(*judged)[1]
     words = ["--metric", "test/nll", "--arm", "model.n_heads", "--baseline", "1", "--pair", "seed"]
-    assert "test/nll" in command("compare", folder, *words, "--better", "lower")[1]
+    assert "nll" in command("compare", folder, *words, "--better", "lower")[1]

@@ -1,0 +1,39 @@
+"""What a sweep advises at its end."""
+
+import pytest
+from omegaconf import OmegaConf
+
+from ablate.sweep.end import more_seeds
+
+
+@pytest.fixture
+def advice():
+    def of(exploratory, *claims):
+        task = ["+experiment=mine", "seed=0,1", "optimizer.lr=0.1"]
+        hydra = {"overrides": {"task": task}, "runtime": {"config_sources": []}}
+        study = {"exploratory": exploratory}
+        config = OmegaConf.create({"study": study, "replicate": 2, "hydra": hydra})
+        keys = ("verdict", "pairs", "seeds_needed")
+        return more_seeds(config, {"claims": [dict(zip(keys, c, strict=True)) for c in claims]})
+
+    return of
+
+
+PLAN = {"supported": {"seeds": 6, "effect": 1.0}, "refuted": {"seeds": 9, "effect": 0.0}}
+
+
+def test_more_seeds_are_fresh_ones_so_that_their_verdict_is_not_exploratory(advice):
+    command = advice(False, ("inconclusive", 2, PLAN), ("supported", 2, None))
+    assert "+experiment=mine optimizer.lr=0.1 'seed=range(6)' budget.seeds=6" in command
+    assert "replicate=3 contest=true -m" in command and "seed=0,1" not in command
+
+
+def test_a_question_that_was_not_registered_becomes_a_claim_first(advice):
+    assert "docs/howto/claims.md" in advice(True, ("inconclusive", 2, PLAN))
+
+
+@pytest.mark.parametrize(
+    "claim", [("supported", 2, None), ("inconclusive", 9, PLAN), ("inconclusive", 2, None)]
+)
+def test_nothing_is_advised_where_seeds_do_not_help(advice, claim):
+    assert advice(False, claim) == ""
