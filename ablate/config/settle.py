@@ -169,9 +169,7 @@ def _settle_test(config: DictConfig, *, given: bool) -> None:
         return
     with read_write(config):
         config.budget.test_sentences = count
-    say_once(
-        f"{TEST} is {count:,} instead of {usual:,}, because this run has only {steps} steps"
-    )
+    say_once(f"{TEST} is {count:,} instead of {usual:,}, because this run has only {steps} steps")
 
 
 def _check_short(config: DictConfig) -> None:

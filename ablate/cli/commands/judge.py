@@ -86,6 +86,15 @@ def run(arguments: argparse.Namespace) -> None:
         print(f"tables: {arguments.tables}")
 
 
+def show(comparison: "Comparison", arguments: argparse.Namespace) -> None:
+    """Print a verdict, as text or as JSON; with to=FOLDER, write its files first."""
+    if arguments.to:
+        comparison.write(arguments.to)
+    print(json.dumps(comparison.to_dict(), indent=1) if arguments.json else comparison)
+    if arguments.to and not arguments.json:
+        print(f"\nreport: {arguments.to / 'report.md'}")
+
+
 def _judge_table(arguments: argparse.Namespace) -> None:
     """Judge runs that ablate did not train."""
     from ablate.referee.compare import judge
