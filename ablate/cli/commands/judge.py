@@ -104,15 +104,6 @@ def _judge_table(arguments: argparse.Namespace) -> None:
     show(judge(arguments.source, arguments.study), arguments)
 
 
-def show(comparison: "Comparison", arguments: argparse.Namespace) -> None:
-    """Print a verdict, as text or as JSON; with to=FOLDER, write its files first."""
-    if arguments.to:
-        comparison.write(arguments.to)
-    print(json.dumps(comparison.to_dict(), indent=1) if arguments.json else comparison)
-    if arguments.to and not arguments.json:
-        print(f"\nreport: {arguments.to / 'report.md'}")
-
-
 def _evidence(arguments: argparse.Namespace) -> tuple["Evidence", Path]:
     """Return the runs with their study, and the folder for the report."""
     from ablate.config.smoke import NO_VERDICT, SMOKE
