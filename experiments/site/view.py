@@ -16,7 +16,7 @@ from ablate.phrases import listed
 from ablate.report.details import details
 from ablate.report.draw.rows import draw_effects
 from ablate.report.draw.style import style, svg
-from ablate.report.selection import has_effect
+from ablate.report.selection import contrast, has_effect
 from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, is_exact, was_trained
 from ablate.verdict.kind import KINDS
 from ablate.words.answer import evidence_line, opening
@@ -118,9 +118,14 @@ def drawn(all_views: Sequence[View]) -> list[View]:
 
 
 def draw(shown: Sequence[View]) -> str:
-    """Return the forest plot of some verdicts as SVG, as reports have it."""
+    """Return the forest plot of some verdicts as SVG, as reports have it.
+
+    Rows name the place of a verdict if several rows have the same arms.
+    """
+    contrasts = {tuple(contrast(view.claim)) for view in shown}
+    places = [view.place for view in shown] if len(contrasts) < len(shown) else []
     with style():
-        return svg(draw_effects([view.claim for view in shown], [view.place for view in shown]))
+        return svg(draw_effects([view.claim for view in shown], places))
 
 
 def clearest(word: str, all_views: Sequence[View]) -> list[View]:

@@ -159,3 +159,16 @@ def test_studies_name_documents_as_the_ledger_does(study, claim):
         for title in (title for title in DOCUMENTS if source.startswith(title)):
             section = re.sub(r" \(.*\)$", "", source.removeprefix(title).lstrip(", "))
             assert known_section(title, section), f"{study}: {source}"
+
+
+def test_the_catalogue_says_which_claims_allow_no_exception(monkeypatch):
+    assert sum(claim.universal for claim in CLAIMS) == 17
+    cells = {"yes": True, "no": False, "": False}
+    for cell, universal in cells.items():
+        table = f"id,statement,universal\na,It never helps.,{cell}\n"
+        monkeypatch.setattr("ablate.ledger.claims.read_text", lambda _, table=table: table)
+        assert [claim.universal for claim in read_claims()] == [universal]
+    table = "id,statement,universal\na,It never helps.,perhaps\n"
+    monkeypatch.setattr("ablate.ledger.claims.read_text", lambda _: table)
+    with pytest.raises(ValueError, match="universal"):
+        read_claims()
