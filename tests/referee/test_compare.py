@@ -13,6 +13,7 @@ from ablate.errors import UserError
 from ablate.record.files import check_seal
 from ablate.verdict.decision import form
 from ablate.verdict.kind import KINDS
+from ablate.wandb.analysis import pages
 
 ASKED = {"arm": "variant", "metric": "val_loss", "better": "lower", "baseline": "relu"}
 WORDS = ["--arm", "variant", "--metric", "val_loss", "--better", "lower", "--baseline", "relu"]
@@ -173,3 +174,11 @@ def test_only_columns_that_do_not_repeat_the_arms_are_doubted(records):
         caveats = ablate.compare(runs, treatment="swiglu", **ASKED).to_dict()["caveats"]
         values = {each["code"]: each["values"] for each in caveats}
         assert values.get("other_columns", {}).get("columns") == columns
+
+
+def test_what_wandb_shows_of_a_sweep_can_be_shown_of_a_table(runs_csv, tmp_path):
+    verdict = ablate.compare(runs_csv, margin=0.002, **ASKED)
+    shown = dict(pages(verdict.evidence, verdict.verdict, tmp_path))
+    assert shown.keys() >= {"claims", "tables/arms", "tables/estimates", "figures/effects"}
+    words = [row[shown["claims"].columns.index("headline")] for row in shown["claims"].data]
+    assert words == [claim["headline"] for claim in verdict.to_dict()["claims"]]
