@@ -218,8 +218,8 @@ def estimate(
 def from_arms(estimate: Estimate, arms: ArmNoise | None, weights: tuple[float, ...]) -> Estimate:
     """Return an estimate whose error comes from all arms of a study.
 
-    The estimate stays as it is if there is no such noise, if it has too few pairs, or if its
-    differences are all equal.
+    The estimate stays as it is if there is no such noise, if it has too few pairs, if its
+    differences are all equal, or if they contradict the noise.
 
     Args:
         estimate: the estimate from the differences alone.
@@ -228,8 +228,10 @@ def from_arms(estimate: Estimate, arms: ArmNoise | None, weights: tuple[float, .
     """
     if arms is None or estimate.pairs < FEWEST_RUNS or not estimate.error > 0:
         return estimate
-    variance = float(arms.error(np.array(weights), estimate.pairs).variance)
-    return replace(estimate, seed_variance=variance, arms=arms, weights=weights)
+    error = arms.error(np.array(weights), estimate.pairs)
+    if not error.agrees(estimate.seed_variance, estimate.pairs):
+        return estimate
+    return replace(estimate, seed_variance=float(error.variance), arms=arms, weights=weights)
 
 
 def sentence_variance(parts: Float[np.ndarray, "seeds sentences"]) -> float:

@@ -18,6 +18,7 @@ expansion; the part of V that is the arms' own is corrected as in `ablate.stats.
 Source: Smyth 2004, doi:10.2202/1544-6115.1027, for moderated variances and for d (the function
 fitFDist of limma); Phipson et al. 2016, doi:10.1214/16-AOAS920, for outlying arms; Satterthwaite
 1946, Biometrics Bulletin 2, 110; Hall 1992, The Bootstrap and Edgeworth Expansion, section 2.4.
+If the differences of a claim contradict this model, its error is estimated from them alone.
 What differs: d is estimated for each arm from the others, together with a prior that is worth
 `PRIOR_ARMS` arms, since a study has few of them. An outlying arm loses weight by its own tail
 probability. s_0^2 is the maximum-likelihood estimate for d: the harmonic mean of the v_k.
@@ -41,6 +42,7 @@ Number = Any  # a number, or an array of sweeps
 FEWEST_ARMS, FEWEST_RUNS = 3, 3  # below, the difference of two arms is estimated from them alone
 PRIOR_ARMS, PRIOR = 3.0, 1.0  # arms that the prior is worth; its variance of log variances
 OUTLYING = 0.25  # tail probability of a variance below which its arm borrows less
+CONTRADICTED = 0.01  # tail probability at which the own differences of a claim refute the model
 LARGEST_RHO = 0.99
 NEWTON = 6  # steps of Newton's method, after which the relative error is below 1e-9
 OWN_POWER = 3  # the larger, the less of the correction for its own skewness an effect keeps
@@ -132,6 +134,20 @@ class Error:
         the other arms determine a part of the variance.
         """
         return self.own_part**OWN_POWER
+
+    def agrees(self, measured: Number, pairs: int) -> Number:
+        """Return whether the variance of the differences themselves agrees with the model.
+
+        It does not if the two arms are much more alike than other arms, so that pairing pays much
+        more, or if they vary much more than their scores tell.
+
+        Args:
+            measured: variance of the differences.
+            pairs: number of differences.
+        """
+        ratio = measured / self.variance
+        tails = special.fdtr(pairs - 1, self.df, ratio), special.fdtrc(pairs - 1, self.df, ratio)
+        return np.minimum(*tails) > CONTRADICTED
 
     def widening(self, sign: int, pairs: int) -> Number:
         """Return by which part the borrowed skewness widens one end of the interval.

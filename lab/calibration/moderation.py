@@ -87,10 +87,13 @@ def moderated(scores: Scores, tails: Sequence[float]) -> list[Ends]:
     weights = np.zeros(scores.shape[-2])
     weights[:2] = -1.0, 1.0
     error = noise.error(weights, n)
-    widenings = error.widening(-1, n), error.widening(1, n)
-    effect, _ = _paired(scores)
-    deviation = (error.variance / n) ** 0.5
-    return _ends(scores, tails, effect, deviation, error.df, error.own_skew, widenings)
+    widenings = [error.widening(-1, n), error.widening(1, n)]
+    effect, alone = _paired(scores)
+    agrees = error.agrees(alone**2 * n, n)
+    deviation = np.where(agrees, (error.variance / n) ** 0.5, alone)
+    df, own_skew_part = np.where(agrees, error.df, n - 1), np.where(agrees, error.own_skew, 1.0)
+    widenings = [np.where(agrees, widening, 0.0) for widening in widenings]
+    return _ends(scores, tails, effect, deviation, df, own_skew_part, widenings)
 
 
 METHODS: dict[str, Method] = {

@@ -123,6 +123,15 @@ def test_pairing_counts_as_far_as_it_pays() -> None:
     assert correlated.rho.mean() == pytest.approx(0.9, abs=0.1)
 
 
+def test_differences_that_contradict_the_other_arms_stand_alone() -> None:
+    """An arm that is almost the baseline, as with a change that hardly changes the run."""
+    rng = np.random.default_rng(10)
+    scores = rng.standard_normal((12, 10))
+    scores[1] = scores[0] + 0.05 * rng.standard_normal(10)
+    alone = estimate(scores[1] - scores[0], plus=scores[1])
+    assert from_arms(alone, arm_noise(scores), (-1.0, 1.0, *(0.0,) * 10)) is alone
+
+
 def test_borrowing_gains_power_and_keeps_the_level_with_an_outlying_arm() -> None:
     assert power(moderated, 9, 5, 1000) > power(textbook, 9, 5, 1000) + 0.05
     outlying = OUTLIERS["one normal arm, variance x9"]
