@@ -216,9 +216,9 @@ def test_what_others_ran_spends_no_alpha_here(swept):
     assert asked_of(CLAIM, other) == {**UNASKED, "regimes": 1}
 
 
-def sweep_of(number, claim, settings, regime=None, levels=None, former=False):
+def sweep_of(number, claim, settings, regime=None, levels=None, former=False, tune=None):
     """A sweep with one claim, and its study."""
-    study = {"factors": [], "seeds": 2, "tune": None, "claims": [claim]}
+    study = {"factors": [], "seeds": 2, "tune": tune, "claims": [claim]}
     levels = levels or {}
     asked = questions(study, levels)
     if former:  # as an earlier version wrote them
@@ -256,6 +256,15 @@ def test_another_metric_is_the_same_question(metric):
     (attempt,), _ = tried_after(first, sweep_of(1, CLAIM, LR))
     assert attempt["values"]["changes"] == [["metric", metric, CLAIM["metric"]]]
     assert tried_after(first, sweep_of(1, {**CLAIM, "minus": {"a": 1}}, LR)) == ([], 0)
+
+
+@pytest.mark.parametrize(
+    "now", [{"key": "lr", "values": [1, 2]}, {"key": "wd", "values": [1]}, None]
+)
+def test_another_tuned_key_or_value_is_noticed(now):
+    tune = {"key": "lr", "values": [1]}
+    (attempt,), _ = tried_after(sweep_of(0, CLAIM, LR, tune=tune), sweep_of(1, CLAIM, LR, tune=now))
+    assert attempt["values"]["changes"] == [["tune", tune, now]]
 
 
 @pytest.mark.parametrize(("level", "noticed"), [(1, True), (2, False), ("1", False)])
