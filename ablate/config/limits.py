@@ -37,16 +37,17 @@ class Range:
 
 @dataclass(frozen=True)
 class OneOf:
-    """The condition that a value is one of several words, or null if null is listed."""
+    """The condition that a value is one of several words, or null or false if these are listed."""
 
-    words: tuple[str | None, ...]
+    words: tuple[str | bool | None, ...]
 
     def allows(self, value: Any) -> bool:
         """Return whether a value is one of the allowed words."""
         return value in self.words
 
     def __str__(self) -> str:
-        return f"be {' or '.join(word or 'null' for word in self.words)}"
+        names: dict[object, str] = {None: "null", False: "false"}
+        return f"be {' or '.join(names.get(word, str(word)) for word in self.words)}"
 
 
 @dataclass(frozen=True)
@@ -156,4 +157,5 @@ FOREIGN: tuple[tuple[str, Limit], ...] = (
     ("trainer.gradient_clip_algorithm", OneOf(("norm", "value", None))),
     ("trainer.profiler", OneOf(("simple", "advanced", "pytorch", None))),
     ("trainer.precision", OneOf(PRECISIONS)),
+    ("trainer.compile", OneOf((False, "default", "reduce-overhead"))),
 )

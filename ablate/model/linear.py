@@ -48,11 +48,10 @@ def stacked_linear(
     A single matrix product computes the linear maps of all weights. In float32 on a CPU, the
     backward pass concatenates the weights again, so that W is not stored.
     """
-    if not hardware.uses_cpu_path(x.device):
-        return F.linear(x, stack(weights), bias)
     if torch.is_grad_enabled() and is_compiled(x):  # decoding has many small products
         return _apply(_Blocks, x, bias, stack(weights))
-    if is_by_onednn(x) or (len(weights) > 1 and not is_compiled(x)):
+    several = len(weights) > 1 and not is_compiled(x)
+    if (several or is_by_onednn(x)) and hardware.uses_cpu_path(x.device):
         return _apply(StackedLinear, x, bias, *weights)
     return F.linear(x, stack(weights), bias)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from omegaconf import DictConfig, OmegaConf
+from torch.nn import RNNBase
 
 from ablate.config.construct import building
 from ablate.data.module import TextData
@@ -206,6 +207,11 @@ def check_lengths(job: Job, model: Model, data: TextData) -> None:
     """
     if job.task.inputs is Seq2Seq:
         model.check_decoding()
+    if job.config.trainer.get("compile") and any(isinstance(m, RNNBase) for m in model.modules()):
+        raise UserError(
+            f"trainer.compile={job.config.trainer.compile} cannot compile recurrent layers: set "
+            "trainer.compile=false, or choose another model and model/position"
+        )
     if job.task.inputs is CausalDocuments:
         model.check_documents()
     if job.measure is not None:

@@ -62,6 +62,11 @@ class Training(pl.LightningModule):
         self.measured: dict[str, float] = {}
         self.validated: int | None = None  # number of training steps before the latest validation
         self._fixed: Weights | None = None  # weights that evaluations use after training
+        self.objective = self.compute
+        if mode := job.config.trainer.get("compile"):
+            # contexts of one length have one shape
+            dynamic = job.config.batch.context is None
+            self.objective = torch.compile(self.compute, mode=mode, dynamic=dynamic)
         self.gradients = LayerGradients()
         self.sublayers = Sublayers()
 
@@ -134,7 +139,7 @@ class Training(pl.LightningModule):
         """
         return [self.gradients, self.sublayers]
 
-    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
+    def compute(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the objective and the nll of a batch, each as a mean over the counted targets."""
         states = self.model(batch.inputs).flatten(0, 1)
         targets = batch.targets.flatten()
@@ -149,7 +154,7 @@ class Training(pl.LightningModule):
         """
         batch = batch if batch.tokens is not None else batch.with_counts()
         batch = batch._replace(inputs=self.task.read(self.model, batch.inputs))
-        objective, nll = self(batch)
+        objective, nll = self.objective(batch)
         if self._logs():
             self.log_dict({"train/objective": objective, "train/nll": nll})
         window = self.trainer.accumulate_grad_batches

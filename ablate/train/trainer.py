@@ -1,9 +1,12 @@
 """Create and check Lightning's trainer for a run."""
 
+import inspect
 import logging
 import os
 import sys
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import pytorch_lightning as pl
 import torch
@@ -16,6 +19,7 @@ from pytorch_lightning.profilers import profiler
 from pytorch_lightning.strategies.launchers import _MultiProcessingLauncher
 
 from ablate.config.construct import building
+from ablate.config.notice import say_once
 from ablate.errors import UserError
 from ablate.train.job import Job
 from ablate.train.progress import Bar, Lines, Pace
@@ -24,6 +28,33 @@ from ablate.train.tracking import Tracking
 
 LEAST_PROCESSES = 8  # allowed on any machine, to test training on several devices
 NODES = {"MASTER_ADDR", "MASTER_PORT", "NODE_RANK"}
+
+
+def with_argument(
+    function: Callable[..., Any], name: str, kind: Any, default: object
+) -> inspect.Signature:
+    """Return the signature of a function with a further named argument."""
+    signature = inspect.signature(function)
+    argument = inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind
+    )
+    return signature.replace(parameters=[*signature.parameters.values(), argument])
+
+
+class Trainer(pl.Trainer):
+    """Lightning's trainer with a further argument, which `Training` reads from the config.
+
+    Args:
+        compile: how torch.compile compiles training: False (not at all) | default |
+            reduce-overhead (with CUDA graphs; untested).
+        **arguments: all arguments of Lightning's trainer.
+    """
+
+    __signature__ = with_argument(pl.Trainer, "compile", bool | str, False)
+
+    def __init__(self, *, compile: bool | str = False, **arguments: Any) -> None:
+        """Create Lightning's trainer, without the argument `compile`."""
+        super().__init__(**arguments)
 
 
 def make_trainer(job: Job, tracking: Tracking, callbacks: list[Callback]) -> pl.Trainer:
@@ -71,6 +102,8 @@ def check_trainer(job: Job) -> None:
             enable_progress_bar=False,
             enable_model_summary=False,
         )
+    if job.config.trainer.get("compile") == "reduce-overhead":
+        say_once("trainer.compile=reduce-overhead has not been tested on any GPU")
     check_launcher(trainer)
     check_ignored(trainer, job.config.trainer)
     check_processes(trainer)

@@ -143,7 +143,7 @@ def with_more_keys(
 
     if bias is not None:
         bias = F.pad(bias.expand(-1, -1, -1, k.size(2)), (before, behind))
-    return mask.once((q.size(2), k.size(2), before, behind), extended), bias
+    return mask.once((before, behind), extended), bias
 
 
 class KeysValues(Cache):

@@ -54,7 +54,7 @@ class Fused(Kernel):
         In all other cases explicit attention computes the heads, and needs contiguous copies.
         """
         drops = self.training and self.rate > 0
-        return not hardware.uses_cpu_path(device) or not (drops or n_keys <= FEW)
+        return not ((drops or n_keys <= FEW) and hardware.uses_cpu_path(device))
 
     def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return, for each query and head, the weighted sum of the values."""

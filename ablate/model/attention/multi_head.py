@@ -243,6 +243,8 @@ class CrossAttention(MultiHeadAttention):
     ) -> Float[Tensor, "B Q D"]:
         """Return the attention output of each token in x over the given keys and values."""
         queries = self.query(x).view(*x.shape[:2], self.n_heads, self.d_head).transpose(1, 2)
+        if not self.kernel.reads_strided(keys.size(2), x.device):
+            queries = queries.contiguous()  # as in `project`
         queries = self.scaled(self.kernel.prepare_queries(queries))
         return self.merge(self.kernel(queries, keys, values, mask, None), x)
 

@@ -70,9 +70,8 @@ class Mask:
         self, n_queries: int, n_keys: int, device: torch.device
     ) -> Bool[Tensor, "#B 1 #Q #K"] | None:
         """Return the mask as a boolean matrix; None if every query may attend to every key."""
-        matrix: Tensor | None = self.once(
-            (n_queries, n_keys), lambda: self._matrix(n_queries, n_keys, device)
-        )
+        # sizes are no part of the key: torch.compile would trace a graph for each size
+        matrix: Tensor | None = self.once("matrix", lambda: self._matrix(n_queries, n_keys, device))
         return matrix
 
     def _matrix(self, n_queries: int, n_keys: int, device: torch.device) -> Tensor | None:
