@@ -196,3 +196,10 @@ def test_json_has_every_claim_with_its_verdicts(ask, verdict):
     assert (second["effect"], second["interval"], second["origin"]) == (-5.0, None, "your sweep")
     assert claims["mine"]["state_origin"] == "your sweep"
     assert [row["id"] for row in json.loads(ask("--json", "state=refuted")[1])] == []
+
+
+def test_without_a_catalogue_the_command_says_where_one_comes_from(ask, monkeypatch):
+    monkeypatch.setattr("ablate.config.catalogue.catalogue", lambda: None)
+    status, _, errors = ask()
+    assert status == 0
+    assert 'catalogue = "FOLDER"' in errors and "clone" in errors

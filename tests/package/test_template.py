@@ -99,7 +99,7 @@ def test_every_file_is_on_its_page_and_it_names_what_is_there(template):
     there = {
         path.relative_to(template).as_posix()
         for path in template.rglob("*.*")
-        if path.suffix in (".py", ".yaml") and path.name != "__init__.py"
+        if path.suffix in (".py", ".yaml", ".csv") and path.name != "__init__.py"
     }
     assert named == there
     project = tomllib.loads((template / "pyproject.toml").read_text())
