@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from ablate.config.check import check
 from ablate.initial.seeded import initialise
 from ablate.model.base import Causal
 from ablate.model.build import build
-from ablate.train.resolve import resolve
 from lab.bench.options import read, table
 
 ROOT = Path(__file__).parents[2]
@@ -25,16 +25,17 @@ def test_the_page_has_every_sentence_once():
 
 @pytest.fixture(scope="module")
 def base(compose):
-    """The resolved config of a run without any of the words."""
-    return resolve(compose(*LANGUAGE)).config
+    """The config of a run without any of the words."""
+    return compose(*LANGUAGE)
 
 
 @pytest.mark.parametrize("words", WORDS)
 def test_words_turn_an_option_on_in_a_language_model(words, compose, base):
-    job = resolve(compose(*LANGUAGE, *words.split()))
-    assert job.task.packs and job.config != base
+    config = compose(*LANGUAGE, *words.split())
+    check(config)
+    assert config != base
     with torch.device("meta"):
-        model = build(job.config.model, src_vocab=69, tgt_vocab=69, joint_vocab=True)
+        model = build(config.model, src_vocab=69, tgt_vocab=69, joint_vocab=True)
     assert sum(p.numel() for p in model.parameters()) > 100_000
 
 
