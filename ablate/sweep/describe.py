@@ -97,12 +97,12 @@ def _levels(
             nodes = changed_keys({text: changes.get(text, {})}) if changes else [factor]
             sets = _portable(leaves(arm.arm), [place(node) for node in nodes])
             of_level.setdefault(text, []).append(sets)
-        for text, (first, *others) in of_level.items():
+        for text, (first, *rest) in of_level.items():
             if not changes and _is_below(place(factor), _outside()):
                 levels[f"{factor}={text}"] = {}
             elif changes or factor in groups:
                 # a key that another factor varies below this one is no setting of the level
-                same = {k: x for k, x in first.items() if all(o.get(k) == x for o in others)}
+                same = {k: x for k, x in first.items() if all(o.get(k) == x for o in rest)}
                 levels[f"{factor}={text}"] = same
     return levels
 

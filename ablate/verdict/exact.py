@@ -303,10 +303,10 @@ class TrainedValue(Estimate):
     def tests(self, bound: float) -> Tests:
         """Return the one-sided p-values of the decisions supported and refuted."""
         near, far = self.p_at_least(bound), self.p_at_most(bound)
-        held, broken = (far, near) if self.away else (near, far)
+        supported, refuted = (far, near) if self.away else (near, far)
         if self.error == 0 and self.holding == self.pairs:  # all values may be equal to the bound
-            held = repeated(0.5**self.pairs, self.looks)
-        return {SUPPORTED: held, REFUTED: broken}
+            supported = repeated(0.5**self.pairs, self.looks)
+        return {SUPPORTED: supported, REFUTED: refuted}
 
     def turns(self, alpha: float) -> list[MarginThreshold]:
         """Return the bounds (tolerances or margins of the claim) at which the decision changes.

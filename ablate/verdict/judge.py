@@ -117,7 +117,9 @@ def judge(
         claim = each.finding.claim
         given: Any = claim
         older = older_runs(each.finding.runs, registration)
-        known = older and (registration["earlier"] or has_older_pair(each.finding, registration))
+        seen_before = older and (
+            registration["earlier"] or has_older_pair(each.finding, registration)
+        )
         rates = untuned_rates(claim, each.finding.sides, evidence)
         entry: Any = {key: given.get(key) for key in ASKED if key in KEPT or given.get(key)}
         entry |= {
@@ -128,7 +130,7 @@ def judge(
         entry |= {
             "arms": names(claim),
             "failed_runs": sum(run["status"] == "failed" for run in each.finding.runs),
-            "exploratory": bool(known or rates),
+            "exploratory": bool(seen_before or rates),
             "older_cells": older,
             "primary": name_of(claim) == primary,
         }

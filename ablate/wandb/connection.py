@@ -63,8 +63,8 @@ def check_settings(project: str) -> None:
             wandb.Settings().update_from_env_vars({name: value})
         except (ValueError, wandb.Error) as error:
             key = "logger.project or WANDB_PROJECT" if name == "WANDB_PROJECT" else name
-            found = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
-            raise UserError(f"W&B does not accept the value of {key}: {found}") from None
+            reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+            raise UserError(f"W&B does not accept the value of {key}: {reason}") from None
 
 
 def as_tags(given: Iterable[object] | str | None) -> list[str]:

@@ -89,9 +89,11 @@ def test_other_arms_narrow_the_interval_and_leave_the_effect() -> None:
 def test_single_study_agrees_with_the_simulation() -> None:
     scores = np.random.default_rng(4).exponential(size=(9, 5))
     arms = arm_noise(scores)
-    one = from_arms(estimate(scores[1] - scores[0], plus=scores[1]), arms, (-1.0, 1.0, *(0.0,) * 7))
+    single = from_arms(
+        estimate(scores[1] - scores[0], plus=scores[1]), arms, (-1.0, 1.0, *(0.0,) * 7)
+    )
     ((low, high),) = moderated(scores[None], [0.025])
-    assert one.interval(0.95) == pytest.approx((low[0], high[0]), rel=1e-9)
+    assert single.interval(0.95) == pytest.approx((low[0], high[0]), rel=1e-9)
 
 
 def test_arm_that_varies_more_borrows_less() -> None:
