@@ -2,13 +2,14 @@
 whether the sentence is supported.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from ablate.model.base import Model
     from ablate.referee.compare import Comparison
 
 __version__ = "0.1.0"
@@ -29,8 +30,9 @@ def load(source: str | PathLike[str] = "results", *, curves: bool = False) -> "D
         second row for this budget. The columns are `experiment`, one column for each factor with
         the option of the run, `arm`, `seed`, `status` (finished, diverged, collapsed or failed),
         one column for each metric such as `test/bleu` (empty if a run lacks the metric), `seconds`,
-        and `identity`, the name of the run's folder in `results/runs`. The method `to_csv` of the
-        data frame writes a file.
+        and `identity`, with which `load_model` finds the run. `arm` is the name of the arm in
+        reports, such as "Pre-LN, warm-up". A tuned parameter, such as the learning rate, has a
+        column with the chosen value. The method `to_csv` of the data frame writes a file.
 
         For the folder `results`, the factors are the config keys that differ between the runs, and
         a component is given by the name of its class. If a run was tested several times with
@@ -45,6 +47,44 @@ def load(source: str | PathLike[str] = "results", *, curves: bool = False) -> "D
     from ablate.sweep.frame import frame
 
     return frame(Path(source).expanduser(), curves=curves)
+
+
+def build_model(*overrides: str, vocabulary: int = 1000) -> "Model":
+    """Return the model that a command with these overrides would train, before its first step.
+
+    Args:
+        *overrides: overrides of the config: `build_model("model/position=rotary")`.
+        vocabulary: number of tokens; source and target share one vocabulary.
+
+    Raises:
+        UserError: the overrides make no valid config.
+    """
+    from ablate.train.models import new_model
+
+    return new_model(overrides, vocabulary)
+
+
+def load_model(
+    run: Any,
+    *,
+    results: str | PathLike[str] = "results",
+    trust: Sequence[str] = (),
+) -> "Model":
+    """Return the trained model of a run, in evaluation mode; it takes batches of token ids.
+
+    Args:
+        run: a row of the data frame of `load`, the folder of a run, or its identity.
+        results: the folder with the results, which contains the folder `runs`.
+        trust: your own packages whose classes the run uses.
+
+    Raises:
+        UserError: there is no such run, or its files are damaged.
+    """
+    from pathlib import Path
+
+    from ablate.train.models import trained_model
+
+    return trained_model(run, Path(results).expanduser(), trust)
 
 
 def compare(runs: Any, *, metric: str, better: str, **design: Any) -> "Comparison":

@@ -9,12 +9,14 @@ from typing import Any
 import pandas
 import yaml
 
+from ablate.config.labels import use_labels
 from ablate.config.leaves import leaves
 from ablate.errors import UserError
 from ablate.evidence.digest import ABOUT, RUNS, file_of_runs
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import SCREENING, curve_of, gather
-from ablate.evidence.types import Curve
+from ablate.evidence.table import by_label
+from ablate.evidence.types import Curve, Levels
 from ablate.record.files import check_links
 from ablate.record.label import say
 from ablate.record.sealed import read_result
@@ -61,11 +63,14 @@ def _of_sweep(folder: Path, curves: bool) -> Iterator[Row]:
         evidence = gather(folder)
     else:
         evidence = Evidence.load(folder, statistics=False)
+    use_labels(evidence.registration.get("labels", {}))
+    arms = {members[0]["arm"]: arm for arm, members in by_label(evidence.runs).items()}
     for run in evidence.runs:
         ends: list[Any] = [run["short"]] if "short" in run else []
+        tuned = {run["tuned"]["key"]: run["tuned"]["value"]} if "tuned" in run else {}
         for end in (*ends, run):
             levels = {"experiment": evidence.name, **run["levels"]}
-            about = {"arm": run["arm"], "seed": run["seed"], "status": end["status"]}
+            about = {"arm": arms[run["arm"]], "seed": run["seed"], "status": end["status"], **tuned}
             identity = {"identity": end["identity"]}
             if curves:
                 yield from ({**levels, **about, **identity, **at} for at in _points(end["curve"]))
@@ -89,15 +94,32 @@ def _of_results(folder: Path, curves: bool) -> Iterator[Row]:
     ends = [(path, *end) for path in paths for end in _ends(path)]
     keys = _differing_keys([config for _, config, _ in ends])
     seen: set[Path] = set()
+    arms = _short_names([{key: config.get(key) for key in keys} for _, config, _ in ends])
     for path, config, row in ends:
         levels = {key: config.get(key) for key in keys}
-        first = {"experiment": _experiment(path), **levels, "arm": say(levels)}
+        first = {"experiment": _experiment(path), **levels, "arm": arms[say(levels)]}
         if not curves:
             yield {**first, **row}
         elif path not in seen:  # its tests share the curve of the training
             about = {key: row[key] for key in ("seed", "status", "identity")}
             yield from ({**first, **about, **at} for at in _points(curve_of(path)))
         seen.add(path)
+
+
+def _short_names(arms: Iterable[Levels]) -> dict[str, str]:
+    """Return a name for each arm, by its full name: the classes of its components, without the
+    settings of these classes, unless two arms would have the same name.
+    """
+    short: dict[str, set[str]] = {}
+    for levels in arms:
+        above = tuple(f"{key}." for key in levels)
+        parts = {key: value for key, value in levels.items() if not key.startswith(above)}
+        short.setdefault(say(parts), set()).add(say(levels))
+    return {
+        full: name if len(full_names) == 1 else full
+        for name, full_names in short.items()
+        for full in full_names
+    }
 
 
 def _ends(folder: Path) -> Iterator[tuple[Row, Row]]:

@@ -11,6 +11,7 @@ import ablate
 from ablate.errors import UserError
 from ablate.record.files import seal, write_json, write_text
 from ablate.record.links import read_links
+from ablate.sweep.frame import _short_names
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
@@ -21,6 +22,11 @@ def test_a_row_per_run_gives_the_effect_of_the_verdict():
         *("experiment", "model/residual", "schedule", "arm", "seed", "status")
     ]
     assert len(runs) == 48 and set(runs.status) == {"finished"}
+    rates = runs.groupby("arm")["optimizer.lr"].unique()
+    assert {arm: list(chosen) for arm, chosen in rates.items()} == {
+        **{"Post-LN, warm-up": [0.005], "Post-LN, no warm-up": [0.0025]},
+        **{"Pre-LN, warm-up": [0.01], "Pre-LN, no warm-up": [0.005]},
+    }
     bleu = runs.pivot(index=["schedule", "seed"], columns="model/residual", values="test/bleu")
     difference = (bleu.pre_ln - bleu.post_ln).groupby("schedule").mean()
     verdict = json.loads((EXPERIMENTS / "preln_vs_postln" / "verdict.json").read_text())
@@ -60,11 +66,11 @@ def test_a_sweep_without_a_study_says_what_was_swept(tmp_path, small, command, h
     assert status == 0, error
     (sweep,) = tmp_path.glob("results/sweeps/*/*/")
     runs = ablate.load(str(sweep))
-    assert list(runs["model.d_ff"]) == [32, 48] and list(runs.arm) == ["d_ff=32", "d_ff=48"]
+    assert list(runs["model.d_ff"]) == [32, 48] and runs.arm.nunique() == 2
     every = ablate.load(tmp_path / "results")  # without the sweep: by what their configs say
     assert list(every.columns[:5]) == list(runs.columns[:5])
     assert list(every.columns[:3]) == ["experiment", "model.d_ff", "arm"]
-    assert set(every.arm) == set(runs.arm)
+    assert set(every.arm) == {"d_ff=32", "d_ff=48"}
     assert sorted(every["model.d_ff"]) == [32, 48]
     assert set(every.identity) == set(runs.identity)
 
@@ -116,6 +122,36 @@ def test_curves_have_a_row_for_every_validation(tmp_path, compose, small):
     first, *rows = (tmp_path / "curves.csv").read_text().splitlines()
     assert first.startswith("experiment,arm,seed,status,identity,step,val/nll")
     assert len(rows) == 2
+
+
+def test_an_arm_has_the_name_of_its_component_unless_two_arms_would_share_it():
+    rotary = {"model.position": "Rotary", "model.position.base": 10}
+    learned = {"model.position": "Learned", "model.position.base": None}
+    assert [*_short_names([rotary, learned]).values()] == ["Rotary", "Learned"]
+    wider = rotary | {"model.position.base": 20}
+    assert len({*_short_names([rotary, wider, learned]).values()}) == 3
+
+
+def test_a_row_gives_its_trained_model_and_overrides_give_a_new_one(tmp_path, compose, small):
+    from ablate.train.resolve import resolve
+    from ablate.train.run import run
+
+    end = run(resolve(compose(*small, "model/position=learned")))
+    (row,) = [row for _, row in ablate.load(tmp_path / "results").iterrows()]
+    for given in (row, end["identity"], end["folder"]):  # the identity is that of the test
+        model = ablate.load_model(given, results=tmp_path / "results")
+        assert not model.training and end["metrics"]["parameters"] == count(model)
+    sizes = [word for word in small if word.startswith("model.")]
+    plain, longer = (
+        ablate.build_model("model/position=learned", *sizes, vocabulary=size) for size in (50, 60)
+    )
+    assert count(longer) > count(plain)
+    with pytest.raises(UserError, match="no trained run"):
+        ablate.load_model("nothing", results=tmp_path / "results")
+
+
+def count(model):
+    return sum(weights.numel() for weights in model.parameters())
 
 
 def test_runs_that_were_changed_are_refused(tmp_path):
