@@ -11,6 +11,7 @@ from ablate.config.check import check, check_groups
 from ablate.config.construct import construct
 from ablate.config.location import CONF
 from ablate.errors import UserError
+from ablate.initial.seeded import initialise
 from ablate.model.base import Model
 from ablate.model.build import build
 from ablate.seeding import seed_of
@@ -19,7 +20,8 @@ from ablate.train.restore import restore
 
 
 def new_model(overrides: Iterable[str], vocabulary: int) -> Model:
-    """Return the model of a command with these overrides, with its initial weights.
+    """Return the model of a command with these overrides, with the random weights of its seed
+    (`initial=seeded`).
 
     Args:
         overrides: overrides of the config, such as "model/position=rotary".
@@ -32,8 +34,7 @@ def new_model(overrides: Iterable[str], vocabulary: int) -> Model:
     task: Task = construct(config.task)
     source = vocabulary if task.reads_source else 0
     model = build(config.model, src_vocab=source, tgt_vocab=vocabulary, joint_vocab=True)
-    tokenizers: Any = None  # only initial weights from files of vectors need them
-    construct(config.initial)(model, tokenizers, seed_of(config))
+    initialise(model, seed_of(config))
     return model
 
 
