@@ -34,7 +34,9 @@ INSTANTIATE_KEYS = {"_target_", "_partial_", "_convert_", "_recursive_", "_args_
 
 UNTYPED = {Any, inspect.Parameter.empty}  # annotations that allow every value
 # Arguments of Lightning's trainer that ablate sets itself, and what to use in their place.
-OURS: dict[str, str] = yaml.safe_load((PACKAGE / "config" / "trainer.yaml").read_text("utf-8"))
+OURS: dict[str, str] = yaml.safe_load(
+    (PACKAGE / "config" / "trainer.yaml").read_text(encoding="utf-8")
+)
 # arguments that have defaults, but not ours
 REQUIRED = ("optimizer.lr", "trainer.max_steps", "trainer.precision")
 

@@ -237,8 +237,8 @@ class History:
         keys = {*contrasts(claim, self.current.levels), former_question(claim)}
         sweeps = [s for s in self.log.sweeps if keys & s.questions.keys()]
         elsewhere = [s.regime for s in sweeps if not s.is_in_setting_of(self.current)]
-        others = (regime for regime in elsewhere if regime.get("scale") != SMOKE)
-        return len({json.dumps(regime, sort_keys=True) for regime in others})
+        settings = (regime for regime in elsewhere if regime.get("scale") != SMOKE)
+        return len({json.dumps(regime, sort_keys=True) for regime in settings})
 
 
 def pooled(evidence: Evidence, replicate: int, parts: list[tuple[int, Evidence]]) -> Evidence:
@@ -248,12 +248,12 @@ def pooled(evidence: Evidence, replicate: int, parts: list[tuple[int, Evidence]]
     A run is added if the evidence has no run of this arm and seed, or a failed one. With several
     replicates, seeds are renumbered so that they stay distinct.
     """
-    others = [(number, run) for number, part in parts for run in with_tried_values(part)]
-    several = any(seed_of(run, number)[0] != replicate for number, run in others)
+    of_parts = [(number, run) for number, part in parts for run in with_tried_values(part)]
+    several = any(seed_of(run, number)[0] != replicate for number, run in of_parts)
     labels = {key(run["levels"]): run["arm"] for run in evidence.runs}
-    own = with_tried_values(evidence) if parts else evidence.runs
-    by_cell = {_cell(run): run for run in (_numbered(run, replicate, several) for run in own)}
-    for number, run in others:
+    runs = with_tried_values(evidence) if parts else evidence.runs
+    by_cell = {_cell(run): run for run in (_numbered(run, replicate, several) for run in runs)}
+    for number, run in of_parts:
         added = _numbered(run, number, several)
         existing, arm = by_cell.get(_cell(added)), labels.get(key(added["levels"]))
         if arm is not None and (existing is None or existing["status"] == "failed"):

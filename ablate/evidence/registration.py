@@ -45,7 +45,8 @@ Sets = Mapping[str, object]  # settings by dotted config key
 Contents = Mapping[str, Sets]  # settings of each `factor=level`
 Rule = dict[str, object]
 Change = tuple[str, Any, Any]  # a key, and its value before and now; None: not given
-NONE: Mapping[str, Any] = {}
+Form = Mapping[str, Any]  # a study, or the parts of it that decide its verdicts
+NONE: Form = {}
 
 
 def digest(value: Any) -> str:
@@ -53,7 +54,7 @@ def digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def deciding(study: Mapping[str, Any], levels: Mapping[str, str] = NONE) -> dict[str, Any]:
+def deciding(study: Form, levels: Mapping[str, str] = NONE) -> Form:
     """Return the values of a study that decide its verdicts, including all defaults.
 
     Args:
@@ -70,7 +71,7 @@ def deciding(study: Mapping[str, Any], levels: Mapping[str, str] = NONE) -> dict
     }
 
 
-def _given(node: Sets, defaults: Sets, levels: Mapping[str, str]) -> dict[str, Any]:
+def _given(node: Sets, defaults: Sets, levels: Mapping[str, str]) -> Form:
     """Return the values of some keys of a study file, with their defaults, and with numbers as
     floats, so that 2 and 2.0 are equal. Levels are replaced by the digest of their settings.
     """
@@ -94,7 +95,7 @@ def study_hash(study: Mapping[str, object]) -> str:
     return digest(deciding(study))
 
 
-def form(study: Study, levels: Contents, arms: Iterable[Sets]) -> dict[str, Any]:
+def form(study: Study, levels: Contents, arms: Iterable[Sets]) -> Form:
     """Return the content of registered.json: everything that decides the verdicts of a study.
 
     Args:
@@ -109,7 +110,7 @@ def form(study: Study, levels: Contents, arms: Iterable[Sets]) -> dict[str, Any]
     return {"study": decides, "levels": digests, "arms": sorted(digest(portable(x)) for x in arms)}
 
 
-def registration_hash(registered: Mapping[str, Any]) -> str:
+def registration_hash(registered: Form) -> str:
     """Return the hash of the content of registered.json, with arms by their settings."""
     if "arms" in registered:
         return digest([deciding(registered["study"], registered["levels"]), registered["arms"]])
@@ -147,36 +148,36 @@ def departures(
         registered: the content of registered.json; if it is empty, nothing can be compared.
         runs: the runs, each with the hash of the study under which it was started (key `study`).
     """
-    known = registration.get("hash")
-    before = _checked(registered, known)
-    if not known:
+    own_hash = registration.get("hash")
+    before = _checked(registered, own_hash)
+    if not own_hash:
         return [reason("not_registered")]
     if not before:
         code = "registration_changed" if registered else "registration_missing"
-        reasons = [reason(code, hash=known)]
+        reasons = [reason(code, hash=own_hash)]
     else:
         pairs = zip(before.get("claims", []), study["claims"], strict=False)
         gone = [now for then, now in pairs if then.get(WITHHOLDS) and not now.get(WITHHOLDS)]
         reasons = [reason("key_removed", claim=name_of(claim)) for claim in gone]
         if changed := _differences(before, study):
-            reasons.append(reason("study_changed", hash=known, changes=changed))
-    begun = {known, study_hash(before)}
-    if cells := [run["cell"] for run in runs if run.get("study", known) not in begun]:
+            reasons.append(reason("study_changed", hash=own_hash, changes=changed))
+    begun = {own_hash, study_hash(before)}
+    if cells := [run["cell"] for run in runs if run.get("study", own_hash) not in begun]:
         reasons.append(reason("runs_of_other_study", cells=cells))
     return reasons
 
 
-def _checked(registered: Mapping[str, object], known: str | None) -> Mapping[str, Any]:
-    """Return the registered study if its hash is the known one, else {}."""
+def _checked(registered: Mapping[str, object], own_hash: str | None) -> Form:
+    """Return the registered study if it has this hash, else {}."""
     study: Any = registered.get("study", registered)
     try:
-        same = registration_hash(registered) == known and bool(deciding(study))
+        same = registration_hash(registered) == own_hash and bool(deciding(study))
     except (KeyError, TypeError, AttributeError):  # the form has an older structure
         return {}
     return study if same else {}
 
 
-def _differences(before: Mapping[str, Any], study: Study) -> list[list[Any]]:
+def _differences(before: Form, study: Study) -> list[list[Any]]:
     """Return the changes of keys that decide a verdict, as lists of key, old and new value."""
     names = [name_of(claim) for claim in study["claims"]]
     forms = [deciding(part) for part in (before, study)]
@@ -246,7 +247,7 @@ def concerns(claim: AClaim, level: str) -> bool:
     """Return whether a claim uses a level, given as `factor=level`: an arm of the claim or its
     control names the level, or no arm names the factor.
     """
-    asked: Mapping[str, Any] = claim
+    asked: Form = claim
     factor, _, name = level.partition("=")
     arms = [asked.get(key) or {} for key in ("treatment", "baseline", "where", "minus", "loses")]
     named = [str(arm[factor]) for arm in arms if factor in arm]

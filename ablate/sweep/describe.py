@@ -14,7 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from ablate.config.leaves import leaves
 from ablate.config.screen import changed_keys, variants
 from ablate.evidence.log import Sweep
-from ablate.evidence.registration import form, questions, registration_hash, settings
+from ablate.evidence.registration import Form, form, questions, registration_hash, settings
 from ablate.evidence.types import Regime, Study
 from ablate.record.environment import source_commit
 from ablate.record.label import place
@@ -31,7 +31,7 @@ Changes = Mapping[str, Mapping[str, object]]  # overrides of each variant of a s
 MACHINE = ("threads",)  # keys of a setting that change results only by rounding
 
 
-def describe(planned: PlannedSweep, regime: Regime) -> tuple[Sweep, dict[str, Any]]:
+def describe(planned: PlannedSweep, regime: Regime) -> tuple[Sweep, Form]:
     """Return the line of a new sweep in the analysis log, and the content of registered.json.
 
     Args:

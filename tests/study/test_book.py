@@ -311,9 +311,11 @@ def test_another_name_of_a_setting_or_one_more_step_makes_no_new_question(regime
     usual |= {"steps": 600, "d_model": 64}
     settings = [LR | {"budget.steps": x.get("steps", 600)} for x in (usual, regime)]
     first = sweep_of(0, CLAIM, settings[0], usual)
-    reasons, others = tried_after(first, sweep_of(1, CLAIM, settings[1], usual | regime))
+    reasons, settings_elsewhere = tried_after(
+        first, sweep_of(1, CLAIM, settings[1], usual | regime)
+    )
     changed = settings[0] != settings[1]
-    assert (bool(reasons), others) == (is_same and changed, int(not is_same))
+    assert (bool(reasons), settings_elsewhere) == (is_same and changed, int(not is_same))
     other_model = sweep_of(0, CLAIM, LR | {"model.x": 1}, usual | {"model": "a"})
     assert tried_after(other_model, sweep_of(1, CLAIM, LR | {"model.x": 2}, usual)) == ([], 1)
 

@@ -58,6 +58,6 @@ class Rotary(Position):
     def rotate(self, heads: Heads, positions: Float[Tensor, "2 #B 1 L E"]) -> Heads:
         """Return the queries or keys, each pair of channels rotated by its angle."""
         cos, sin = positions
-        pairs = heads.unflatten(-1, (heads.size(-1) // 2, 2))  # no -1: a batch may be empty
+        pairs = heads.view(*heads.shape[:-1], heads.size(-1) // 2, 2)  # no -1: a batch may be empty
         swapped = pairs.flip(-1).flatten(-2)
         return heads * cos + swapped * sin
