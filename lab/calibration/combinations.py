@@ -13,10 +13,10 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy import stats
 
-from ablate.stats.combinations.effects import Change, Rate, Runs, additive, average_effects
+from ablate.stats.combinations.effects import Change, Runs, additive, average_effects
 from ablate.stats.combinations.interaction import interaction
 from ablate.stats.combinations.least_squares import Estimates
-from ablate.stats.combinations.plan import draw
+from ablate.stats.combinations.plan import Rate, draw
 from ablate.stats.combinations.prediction import predict
 from ablate.stats.combinations.tuned import tuned_effects
 from lab.calibration.shapes import RATIO, Arm, lognormal, normal
@@ -143,7 +143,7 @@ def one_at_a_time(runs: int, arms: int, effect: float) -> float:
 
 def _plan(case: Case, seed: int) -> Rates:
     rng = np.random.default_rng(seed)
-    runs = Runs.of(draw(RECIPES, SIZES, [], REPEATED, seed), SIZES, RATE)
+    runs = Runs.of(draw(RECIPES, SIZES, [], REPEATED, seed, RATE), SIZES, RATE)
     truth = true_effects(runs.changes)
     mean = _means(case, runs, truth, rng) + _left_over(case, runs, seed)
     validation, scores = (mean + noise for noise in _noise(case, runs, rng))

@@ -9,7 +9,6 @@ import statsmodels.api as sm
 
 from ablate.stats.combinations.effects import (
     Change,
-    Rate,
     Runs,
     additive,
     average_effects,
@@ -17,13 +16,13 @@ from ablate.stats.combinations.effects import (
 )
 from ablate.stats.combinations.forecast import expected_errors
 from ablate.stats.combinations.interaction import interaction, pair_variance, strongest_pairs
-from ablate.stats.combinations.plan import Pair, draw, imbalance
+from ablate.stats.combinations.plan import Pair, Rate, draw, imbalance
 from ablate.stats.combinations.prediction import predict, shrink
 from ablate.stats.combinations.tuned import best_rates, tuned_effects
 
 SIZES = (2, 2, 3, 2, 2)  # the last is the learning rate, the first is the optimizer
 RATE = Rate(factor=4, by=0)
-PLAN = draw(120, SIZES, [], 12, seed=1)
+PLAN = draw(120, SIZES, [], 12, 1, RATE)
 RUNS = Runs.of(PLAN, SIZES, RATE)
 
 
@@ -35,12 +34,12 @@ def of_levels(runs, effect, deviation=0.0, seed=0):
 
 def test_a_plan_is_balanced_and_avoids_excluded_pairs():
     excluded = [Pair(2, 2, 3, 1)]
-    plan = draw(120, SIZES, excluded, 12, seed=7)
+    plan = draw(120, SIZES, excluded, 12, 7, RATE)
     assert imbalance(plan.levels, excluded) == (0, pytest.approx(1.0, abs=1.0))
     assert not ((plan.levels[:, 2] == 2) & (plan.levels[:, 3] == 1)).any()
     assert np.bincount(plan.third[plan.recipes_of_runs()]).tolist() == [44, 44, 44]
-    assert (plan.levels == draw(120, SIZES, excluded, 12, seed=7).levels).all()
-    assert (plan.levels != draw(120, SIZES, excluded, 12, seed=8).levels).any()
+    assert (plan.levels == draw(120, SIZES, excluded, 12, 7, RATE).levels).all()
+    assert (plan.levels != draw(120, SIZES, excluded, 12, 8, RATE).levels).any()
 
 
 def test_a_plan_that_cannot_be_balanced_is_refused():
@@ -74,6 +73,13 @@ def test_a_level_without_runs_has_no_effect():
     effects = average_effects(RUNS.subset(learned), np.zeros((int(learned.sum()), 1)))
     lost = RUNS.changes.index(Change(2, 2))
     assert np.isnan(effects.effect[:, 0]).tolist() == [k == lost for k in range(5)]
+
+
+def test_no_effect_is_known_if_no_run_learned():
+    runs = RUNS.subset(np.zeros(len(RUNS.levels), bool))
+    none = np.zeros((0, 1))
+    for effects in (average_effects(runs, none), tuned_effects(runs, none, none, 0)):
+        assert np.isnan(effects.effect).all() and len(effects.effect) == 5
 
 
 def test_a_level_with_one_recipe_has_no_error():
@@ -165,3 +171,10 @@ def test_the_error_contains_the_choice_between_almost_equal_rates():
     spread = (effects.effect**2).mean() ** 0.5
     assert (effects.error**2).mean() ** 0.5 > spread
     assert (np.abs(effects.effect) > effects.half_width(0.95)).mean() <= 0.06
+
+
+def test_halves_of_a_small_study_have_recipes_of_every_level_and_rate():
+    plan = draw(36, (2, 2, 2, 2, 2), [], 4, 0, RATE)
+    runs = Runs.of(plan, (2, 2, 2, 2, 2), RATE)
+    scores = of_levels(runs, lambda *levels: levels[1], 0.1)
+    assert np.isfinite(tuned_effects(runs, scores, scores, 0).error).all()

@@ -14,18 +14,11 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from ablate.stats.combinations.least_squares import Estimates, LeastSquares, Scores
-from ablate.stats.combinations.plan import Levels, Pair, Plan, redraw
+from ablate.stats.combinations.plan import Levels, Pair, Plan, Rate, redraw
 
 REDRAWN = 199
 
 Columns = Float[np.ndarray, "runs columns"]
-
-
-class Rate(NamedTuple):
-    """The factor of the learning rate, whose values depend on the level of another factor."""
-
-    factor: int
-    by: int
 
 
 class Change(NamedTuple):
@@ -96,7 +89,8 @@ class Runs:
         centred = np.eye(values)[:, 1:] - 1 / values
         by = np.eye(self.sizes[self.rate.by])[self.levels[:, self.rate.by]]
         rows = centred[self.levels[:, self.rate.factor]]
-        return np.asarray((by[:, :, None] * rows[:, None, :]).reshape(len(rows), -1))
+        columns = by.shape[1] * rows.shape[1]
+        return np.asarray((by[:, :, None] * rows[:, None, :]).reshape(len(rows), columns))
 
 
 def additive(runs: Runs) -> LeastSquares:

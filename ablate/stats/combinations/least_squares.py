@@ -114,5 +114,5 @@ class LeastSquares:
         deviations = np.zeros((len(weights), self.recipes, scores.shape[1]))
         deviations[:, recipes] = np.add.reduceat(by_run[:, order], starts, 1)
         needed = (np.abs(weights[:, self.pivotal]) > ROUNDING).any(1)
-        deviations *= ((self.clusters - 1) / self.clusters) ** 0.5
+        deviations *= (1 - 1 / max(self.clusters, 1)) ** 0.5
         return np.where(needed[:, None], np.nan, deviations)

@@ -11,7 +11,7 @@ Differs: the exchanges stop after a few passes, so that plans of different seeds
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +32,13 @@ class Pair(NamedTuple):
     other_level: int
 
 
+class Rate(NamedTuple):
+    """The factor of the learning rate, whose values depend on the level of another factor."""
+
+    factor: int
+    by: int
+
+
 @dataclass(frozen=True)
 class Plan:
     """The levels of every recipe, with its third, its half, and whether it runs twice.
@@ -50,7 +57,12 @@ class Plan:
 
 
 def draw(
-    recipes: int, levels: Sequence[int], excluded: Sequence[Pair], repeated: int, seed: int
+    recipes: int,
+    levels: Sequence[int],
+    excluded: Sequence[Pair],
+    repeated: int,
+    seed: int,
+    rate: Rate | None = None,
 ) -> Plan:
     """Return a plan that is determined by the seed.
 
@@ -60,10 +72,14 @@ def draw(
         excluded: pairs of levels that no recipe has.
         repeated: number of recipes that run twice.
         seed: seed of the random numbers.
+        rate: the factor of the learning rate, which must be the last one. The rates of each level
+            of the other factor that it names are balanced like levels of one factor.
 
     Raises:
         ValueError: the excluded pairs leave no plan in which all levels occur equally often.
     """
+    if rate is not None:
+        return _with_rates(recipes, levels, excluded, repeated, seed, rate)
     rng = np.random.default_rng(seed)
     sizes = [*(_equal(recipes, k, rng) for k in [*levels, 3, 2]), [recipes - repeated, repeated]]
     columns = np.stack([rng.permutation(np.repeat(np.arange(len(n)), n)) for n in sizes], 1)
@@ -74,6 +90,38 @@ def draw(
         raise ValueError("the excluded pairs leave no plan in which all levels occur equally often")
     *_, third, half, twice = columns.T
     return Plan(columns[:, : len(levels)], third, half, twice.astype(bool))
+
+
+def _with_rates(
+    recipes: int,
+    levels: Sequence[int],
+    excluded: Sequence[Pair],
+    repeated: int,
+    seed: int,
+    rate: Rate,
+) -> Plan:
+    """Return a plan in which a level and its learning rate are drawn as one level."""
+    *sizes, rates = levels
+    sizes[rate.by] *= rates
+    apart = [
+        Pair(*(place for part in pair for place in part))
+        for excluding in excluded
+        for pair in itertools.product(
+            *(_joint(*part, rate, rates) for part in (excluding[:2], excluding[2:]))
+        )
+    ]
+    plan = draw(recipes, sizes, apart, repeated, seed)
+    joint = plan.levels[:, rate.by]
+    columns = np.concatenate((plan.levels, joint[:, None] % rates), 1)
+    columns[:, rate.by] = joint // rates
+    return replace(plan, levels=columns)
+
+
+def _joint(factor: int, level: int, rate: Rate, rates: int) -> list[tuple[int, int]]:
+    """Return the levels that a level becomes when levels and learning rates are drawn as one."""
+    if factor != rate.by:
+        return [(factor, level)]
+    return [(factor, level * rates + number) for number in range(rates)]
 
 
 def redraw(

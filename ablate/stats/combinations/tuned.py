@@ -2,7 +2,8 @@
 
 One half of the recipes chooses the rates by validation scores, and the other half estimates the
 difference between a level and the first level of its factor at the chosen rates. Then the halves
-change places. The effect is the mean of both differences, over several random splits into halves.
+change places. The effect is the mean of both differences, over several random splits into halves,
+each of which has half of the recipes of every level and rate.
 If the rates depend on another factor, such as the optimizer, each level of that factor has its own
 choice, and these levels count equally. Both choice and estimate use a model in which the effects of
 all other factors add up. The standard error is a jackknife over recipes, which chooses the rates
@@ -46,11 +47,9 @@ def tuned_effects(
     if runs.rate is None:
         return average_effects(runs, scores)
     rng = np.random.default_rng(seed)
-    first = np.stack([rng.permutation(runs.recipes) % 2 == 0 for _ in range(splits)])[
-        :, runs.recipe
-    ]
     factors = dict.fromkeys(change.factor for change in runs.changes)
-    parts = [_factor(runs, factor, first, validation, scores) for factor in factors]
+    halves = {f: [_random_half(runs, f, rng) for _ in range(splits)] for f in factors}
+    parts = [_factor(runs, f, halves[f], validation, scores) for f in factors]
     return Estimates(
         np.concatenate([part.effect for part in parts]),
         np.concatenate([part.deviations for part in parts]),
@@ -100,7 +99,7 @@ class _Half:
         model = LeastSquares(columns, runs.recipe, recipes)
         contrasts = np.eye(columns.shape[1])[: cells.size]
         choice, estimate = (model.estimates(contrasts, values) for values in (validation, scores))
-        usable = np.isfinite(choice.effect[:, 0]) & np.isfinite(choice.deviations[:, 0, 0])
+        usable = np.isfinite(choice.effect[:, 0] + choice.error[:, 0])
         changes = choice.deviations, estimate.deviations
         return cls(cells, usable, choice.effect, estimate.effect, *changes, model.df)
 
@@ -114,10 +113,23 @@ def _choose(
     return np.asarray(first + possible[cells].argmin(2))
 
 
+def _random_half(runs: Runs, factor: int, rng: np.random.Generator) -> Bool[np.ndarray, " runs"]:
+    """Return which runs belong to a random half of the recipes, which has half of each cell of the
+    factor.
+    """
+    recipes, first = np.unique(runs.recipe, return_index=True)
+    cell = cell_numbers(runs, factor)[1][first]
+    order = rng.permutation(len(recipes))
+    order = order[np.argsort(cell[order], kind="stable")]
+    half = np.zeros(runs.recipes, dtype=np.int64)
+    half[recipes[order]] = (np.arange(len(recipes)) + rng.integers(2)) % 2
+    return np.asarray(half[runs.recipe] == 0)
+
+
 def _factor(
     runs: Runs,
     factor: int,
-    first: Bool[np.ndarray, "splits runs"],
+    first: list[Bool[np.ndarray, " runs"]],
     validation: Scores,
     scores: Scores,
 ) -> Estimates:
@@ -173,16 +185,24 @@ def _take(
     return np.asarray(np.take_along_axis(values[:, None, None], chosen[None], 0)[0].mean(1))
 
 
-def cell_columns(runs: Runs, factor: int) -> tuple[Cells, Columns]:
-    """Return the number of each cell, and the columns of the model: first one for each cell, then
-    those of the other factors and of the thirds.
+def cell_numbers(runs: Runs, factor: int) -> tuple[Cells, Int[np.ndarray, " runs"]]:
+    """Return the number of each cell of a factor, `by` and the learning rate, and the number of the
+    cell of each run.
     """
     assert runs.rate is not None
     by = 1 if factor == runs.rate.by else runs.sizes[runs.rate.by]
     shape = (runs.sizes[factor], by, runs.sizes[runs.rate.factor])
     cells = np.arange(np.prod(shape)).reshape(shape)
     of_by = runs.levels[:, runs.rate.by] * (by > 1)
-    number = cells[runs.levels[:, factor], of_by, runs.levels[:, runs.rate.factor]]
+    return cells, cells[runs.levels[:, factor], of_by, runs.levels[:, runs.rate.factor]]
+
+
+def cell_columns(runs: Runs, factor: int) -> tuple[Cells, Columns]:
+    """Return the number of each cell, and the columns of the model: first one for each cell, then
+    those of the other factors and of the thirds.
+    """
+    assert runs.rate is not None
+    cells, number = cell_numbers(runs, factor)
     others = sorted({change.factor for change in runs.changes} - {factor, runs.rate.by})
     parts = (np.eye(cells.size)[number], *map(runs.dummies, others), runs.thirds())
     return cells, np.concatenate(parts, 1)
