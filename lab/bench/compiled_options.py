@@ -85,7 +85,7 @@ def differences(option: str) -> tuple[float, float]:
         model.zero_grad()
         value = function(*arguments(inputs_of(option)))
         torch.autograd.backward(value)
-        losses.append(float(value))
+        losses.append(float(value.detach()))
         gradients.append([p.grad for p in model.parameters()])
     return abs(losses[0] - losses[1]), max(_distances(*gradients))
 
