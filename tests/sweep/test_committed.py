@@ -54,7 +54,7 @@ def committed(sweep, command, evidence, tmp_path):
 @pytest.mark.parametrize(
     ("words", "seeds"),
     [
-        pytest.param(["budget.seeds=1"], [0], id="fewer seeds"),
+        pytest.param(["budget.seeds=1"], [0], id="fewer seeds", marks=pytest.mark.slow),
         pytest.param(
             ["budget.seeds=1", "optimizer.lr=0.01"], [0], id="another rate", marks=pytest.mark.slow
         ),

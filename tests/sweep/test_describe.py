@@ -109,7 +109,7 @@ def test_a_pattern_stands_for_the_options_that_match(begun):
 def test_a_key_that_a_variant_adds_is_a_setting_of_its_level(begun):
     variant = "+study.screen.variants.clipped={+trainer.gradient_clip_algorithm:value}"
     words = ("variant=baseline,clipped", "seed=0")
-    levels = begun(variant, *words, experiment="modern_screen").levels
+    levels = begun(variant, *words, experiment="modern_second_corpus").levels
     assert levels["variant=clipped"] == {"trainer.gradient_clip_algorithm": "value"}
     assert levels["variant=baseline"] == {}
     assert levels["variant=swiglu"]  # a part has the registration of the whole screen
@@ -122,7 +122,7 @@ def test_a_key_that_a_variant_adds_is_a_setting_of_its_level(begun):
 def test_a_wrong_variant_that_the_command_does_not_run_is_an_error(begun, change, message):
     words = (f"+study.screen.variants.odd={change}", "variant=baseline,swiglu", "seed=0")
     with pytest.raises(Exception, match=message):
-        begun(*words, experiment="modern_screen")
+        begun(*words, experiment="modern_second_corpus")
 
 
 def test_the_components_of_all_arms_and_the_claims_are_kept(begun):
