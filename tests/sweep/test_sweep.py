@@ -56,7 +56,7 @@ def links(tmp_path):
 
 
 def test_a_sweep_ends_in_verdicts_and_a_report(ablate, tmp_path):
-    done = ablate("+experiment=preln_vs_postln", "seed=0,1", "study.tune=null", "-m")
+    done = ablate("+experiment=preln_vs_postln", "budget.seeds=2", "study.tune=null", "-m")
     assert done.returncode == 0, done.stderr
     sweep = sweep_folder(tmp_path)
     verdict = json.loads((sweep / "verdict.json").read_text())
