@@ -1,5 +1,7 @@
 """Print to the terminal without interpreting markup, because a path may contain brackets."""
 
+from io import StringIO
+
 from rich.console import Console as RichConsole
 
 
@@ -13,9 +15,13 @@ class Console(RichConsole):
         raise  # noqa: PLE0704
 
 
-def make_console(*, stderr: bool = False) -> Console:
+def make_console(
+    *, stderr: bool = False, file: StringIO | None = None, width: int | None = None
+) -> Console:
     """Return a console that prints brackets, colons and numbers without markup, emoji or colours.
 
     For styled output, use `rich.text.Text` or the argument `style`.
     """
-    return Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+    return Console(
+        stderr=stderr, file=file, width=width, markup=False, emoji=False, highlight=False
+    )

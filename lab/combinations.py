@@ -22,7 +22,7 @@ def run(arguments: argparse.Namespace) -> None:
     from lab.calibration.combinations import CASES, EFFECT, one_at_a_time, simulate
 
     print("| truth | false | covered | standard error | deviation | power |", flush=True)
-    others = []
+    tables = []
     for name, case in CASES.items():
         rates = simulate(case, arguments.studies)
         kinds = rates.average, rates.tuned
@@ -33,9 +33,9 @@ def run(arguments: argparse.Namespace) -> None:
         ]
         print("|", name, "|", " | ".join(cells), "|", flush=True)
         parts = (rates.interaction, rates.bias, rates.predicted)
-        others.append(f"| {name} | {' | '.join(f'{100 * part:.1f}' for part in parts)} |")
+        tables.append(f"| {name} | {' | '.join(f'{100 * part:.1f}' for part in parts)} |")
     print("\n| truth | interaction covered | predicted too much | prediction covered |")
-    print("\n".join(others))
+    print("\n".join(tables))
     powers = [100 * one_at_a_time(RUNS, arms, EFFECT) for arms in (ARMS, 3 * ARMS)]
     print("\nOne at a time: power {:.0f} %, with tuned rates {:.0f} %.".format(*powers))
 

@@ -6,9 +6,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-
 from ablate.config.labels import use_labels
+from ablate.console import make_console
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.foreign.logs import Row
@@ -40,7 +39,7 @@ class Comparison:
     def __str__(self) -> str:
         use_labels(self.evidence.registration["labels"])
         file = io.StringIO()
-        announce(Console(file=file, width=WIDTH, markup=False, highlight=False), self.verdict)
+        announce(make_console(file=file, width=WIDTH), self.verdict)
         return file.getvalue().strip()
 
     def to_dict(self) -> Row:

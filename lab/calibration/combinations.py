@@ -125,8 +125,8 @@ def simulate(case: Case, studies: int, seed: int = 0) -> Rates:
     """Return how often the results of simulated studies, `PER_PLAN` of each plan, were right."""
     plans = [_plan(case, seed + number) for number in range(max(1, studies // PER_PLAN))]
     average, tuned = (_mean([getattr(plan, kind) for plan in plans]) for kind in KINDS)
-    others = np.mean([(plan.interaction, plan.bias, plan.predicted) for plan in plans], 0)
-    return Rates(average, tuned, *others.tolist())
+    forecasts = np.mean([(plan.interaction, plan.bias, plan.predicted) for plan in plans], 0)
+    return Rates(average, tuned, *forecasts.tolist())
 
 
 def _mean(rates: list[EffectRates]) -> EffectRates:
@@ -153,8 +153,8 @@ def _plan(case: Case, seed: int) -> Rates:
     at_best = truth + _at_best_rates(case) * (np.array(runs.changes) == (SENSITIVE, 1)).all(1)
     effects = _of(average_effects(runs, scores), truth), _of(tuned, at_best)
     bias, predicted = _predictions(runs, tuned, at_best)
-    found = _interactions(runs, scores, _deviation(case, seed))
-    return Rates(*effects, found, bias, predicted)
+    selected = _interactions(runs, scores, _deviation(case, seed))
+    return Rates(*effects, selected, bias, predicted)
 
 
 def _of(estimates: Estimates, truth: Effects) -> EffectRates:

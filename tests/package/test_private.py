@@ -31,6 +31,11 @@ PRIVATE = {
     "torch._subclasses.fake_tensor:FakeTensorMode": "probe.counting: tensors of shapes alone",
     "torch.utils._python_dispatch:TorchDispatchMode": "probe.counting: sees every operation",
     "torch:_foreach_norm": "observe.gradients: the norms of all gradients in one call",
+    **dict.fromkeys(
+        (f"torch:_foreach_{name}" for name in ("lerp", "lerp_", "mul_", "add_")),
+        "optimizer.muon: all matrices of one shape in one call",
+    ),
+    "torch.amp:GradScaler._get_scale_async": "train.module: the scale without a wait",
     "torch:ops.aten.add_.Tensor._schema": "probe.counting: whether an operation writes in place",
     "torch:ops.mkldnn._linear_pointwise": "model.product: oneDNN's products, an option",
     "torch:ops.aten._scaled_dot_product_flash_attention_for_cpu": "model.operations: its products",

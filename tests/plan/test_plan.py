@@ -41,7 +41,7 @@ def test_the_time_is_that_of_an_earlier_sweep_in_this_setting(planned, small, co
     assert [(arm["runs"], arm["done"]) for arm in plan["arms"]] == [(6, 3), (6, 3)]
     seconds = [arm["seconds_each"] for arm in plan["arms"]]
     assert plan["wall_seconds"] >= max(seconds) > 0
-    assert [claim["unit"] for claim in plan["claims"]] == ["standard deviations"]  # none learned
+    assert plan["claims"] == []  # some of the planned seeds are a part, which has no verdict
     assert planned(*ONE, "seed=range(6)", "budget.steps=5")["wall_seconds"] is None
 
 

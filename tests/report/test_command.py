@@ -41,13 +41,11 @@ def test_report_in_another_folder_comes_with_its_evidence(command, folder, tmp_p
     assert (other / "report.md").read_bytes() == report
 
 
-def test_the_log_of_a_folder_below_the_home_folder_is_copied(
-    command, folder, tmp_path, monkeypatch
-):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    (folder / ANALYSIS_LOG).write_text("a line\n")
-    assert command("judge", "~/made", f"to={tmp_path / 'other'}")[0] == 0
-    assert (tmp_path / "other" / ANALYSIS_LOG).read_text() == "a line\n"
+def test_the_log_of_a_folder_is_copied(command, folder, tmp_path):
+    (folder / ANALYSIS_LOG).write_text("{}\n")
+    status, _, err = command("judge", folder, f"to={tmp_path / 'other'}")
+    assert (status, err) == (0, "")
+    assert (tmp_path / "other" / ANALYSIS_LOG).read_text() == "{}\n"
 
 
 @pytest.mark.parametrize(
@@ -95,7 +93,7 @@ def test_evidence_without_a_seal_is_refused(command, folder):
     )
     status, _, err = command("judge", folder)
     assert status == 2
-    assert f"{path} has no key `seal`" in err
+    assert str(path) in err
 
 
 def test_folder_that_cannot_be_written(command, folder, tmp_path):

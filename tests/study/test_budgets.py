@@ -340,9 +340,9 @@ def test_budgets_that_are_a_factor_have_the_steps_of_each_claim(at_both, tmp_pat
     )
     findings, warnings = collect(tmp_path / "experiments", tmp_path)
     assert not warnings
-    assert [(finding.claim, finding.updates) for finding in findings] == [
-        *(("difference", steps) for steps in (4800, 1200)),
-        *(("longer", steps) for steps in (4800, 1200)),
+    assert [(finding.claim, finding.steps) for finding in findings] == [
+        *(("difference", steps) for steps in ((4800, 2400), (1200, 600))),
+        *(("longer", (steps,)) for steps in (4800, 1200)),
     ]
 
 

@@ -47,7 +47,7 @@ def results(tmp_path_factory, cache_folder):
 
     folder = tmp_path_factory.mktemp("sweep")
     paths = (f"paths.results={folder / 'results'}", f"paths.cache={cache_folder}")
-    levels = ("seed=0,1", "model/position=sinusoidal,learned")
+    levels = ("budget.seeds=2", "model/position=sinusoidal,learned")
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith("WANDB_")]:
             patch.delenv(name)

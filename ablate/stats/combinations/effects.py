@@ -138,8 +138,8 @@ def randomisation_p(
     rng = np.random.default_rng(seed)
     p = []
     for factor in sorted({change.factor for change in runs.changes}):
-        others = _columns(runs, factor)
-        rest = np.eye(len(scores)) - others @ np.linalg.pinv(others)
+        other_columns = _columns(runs, factor)
+        rest = np.eye(len(scores)) - other_columns @ np.linalg.pinv(other_columns)
         columns = [plan[:, factor], *(redraw(plan, factor, excluded, rng) for _ in range(redrawn))]
         levels = np.arange(1, runs.sizes[factor])
         dummies = [rest @ (column[runs.recipe][:, None] == levels) for column in columns]

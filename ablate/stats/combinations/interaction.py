@@ -48,14 +48,14 @@ class PairTest(NamedTuple):
 
     Attributes:
         pair: the two changes.
-        found: estimate on the half that found the pair.
+        selected: estimate on the half that selected the pair.
         effect: estimate on the other half.
         error: standard error of `effect`.
         p: two-sided p-value, corrected for the number of tested pairs by Holm's method.
     """
 
     pair: tuple[Change, Change]
-    found: float
+    selected: float
     effect: float
     error: float
     p: float
@@ -126,13 +126,20 @@ def strongest_pairs(
     tests them.
     """
     pairs = [p for p in itertools.combinations(runs.changes, 2) if p[0].factor != p[1].factor]
-    found, others = (_pair_effects(runs, half, pairs, scores) for half in (0, 1))
-    size = np.nan_to_num(np.abs(found[0] / found[1]) * (others[1] > 0), nan=-1.0)
+    first_half, second_half = (_pair_effects(runs, half, pairs, scores) for half in (0, 1))
+    size = np.nan_to_num(np.abs(first_half[0] / first_half[1]) * (second_half[1] > 0), nan=-1.0)
     order = [int(k) for k in np.argsort(-size)[:count] if size[k] > 0]
-    p = [2 * float(special.stdtr(others[2], -abs(others[0][k] / others[1][k]))) for k in order]
+    effects, errors, df = second_half
+    p = [2 * float(special.stdtr(df, -abs(effects[k] / errors[k]))) for k in order]
     adjusted = adjust([{"p": value} for value in p], [0.05] * len(p))
     return [
-        PairTest(pairs[k], float(found[0][k]), float(others[0][k]), float(others[1][k]), test["p"])
+        PairTest(
+            pairs[k],
+            float(first_half[0][k]),
+            float(effects[k]),
+            float(errors[k]),
+            test["p"],
+        )
         for k, test in zip(order, adjusted, strict=True)
     ]
 

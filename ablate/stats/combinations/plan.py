@@ -186,11 +186,11 @@ def _balanced(
     """Return the levels of one factor after exchanges between recipes."""
     column = columns[:, factor].copy()
     sizes = np.bincount(column)
-    others = _one_hot(np.delete(columns, factor, 1))
-    expected = np.outer(sizes, others.mean(0))
+    other_columns = _one_hot(np.delete(columns, factor, 1))
+    expected = np.outer(sizes, other_columns.mean(0))
     forbidden = VIOLATION * _forbidden(columns, factor, len(sizes), excluded)
     pairs = list(itertools.permutations(range(len(sizes)), 2))
-    while any([_exchange(column, pair, others, expected, forbidden) for pair in pairs]):
+    while any([_exchange(column, pair, other_columns, expected, forbidden) for pair in pairs]):
         pass
     return column
 
@@ -198,8 +198,8 @@ def _balanced(
 def _exchange(
     column: Int[np.ndarray, " recipes"],
     pair: tuple[int, int],
-    others: Float[np.ndarray, "recipes others"],
-    expected: Float[np.ndarray, "levels others"],
+    other_columns: Float[np.ndarray, "recipes other_columns"],
+    expected: Float[np.ndarray, "levels other_columns"],
     forbidden: Float[np.ndarray, "recipes levels"],
 ) -> bool:
     """Exchange two levels between the two recipes for which this promises the largest gain.
@@ -210,10 +210,10 @@ def _exchange(
     of_u, of_v = np.flatnonzero(column == u), np.flatnonzero(column == v)
     if not len(of_u) or not len(of_v):
         return False
-    excess = others[of_u].sum(0) - expected[u] - others[of_v].sum(0) + expected[v]
-    cost = 2 * others @ excess + forbidden[:, u] - forbidden[:, v]
+    excess = other_columns[of_u].sum(0) - expected[u] - other_columns[of_v].sum(0) + expected[v]
+    cost = 2 * other_columns @ excess + forbidden[:, u] - forbidden[:, v]
     i, j = of_u[cost[of_u].argmax()], of_v[cost[of_v].argmin()]
-    change = cost[j] - cost[i] + 2 * float(((others[i] - others[j]) ** 2).sum())
+    change = cost[j] - cost[i] + 2 * float(((other_columns[i] - other_columns[j]) ** 2).sum())
     if change >= -1e-9:
         return False
     column[i], column[j] = v, u

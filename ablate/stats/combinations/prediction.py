@@ -51,9 +51,9 @@ def predict(
         effects: their effects; a change without an estimate (NaN) is not used.
         deviations: deviations of the effects, as in `Estimates`.
     """
-    known = np.isfinite(effects) & np.isfinite(deviations).all(1)
-    names = [change for change, usable in zip(changes, known, strict=True) if usable]
-    shrunk, covariance = shrink(effects[known], deviations[known] @ deviations[known].T)
+    estimated = np.isfinite(effects) & np.isfinite(deviations).all(1)
+    names = [change for change, usable in zip(changes, estimated, strict=True) if usable]
+    shrunk, covariance = shrink(effects[estimated], deviations[estimated] @ deviations[estimated].T)
     best: dict[int, int] = {}
     for k in np.argsort(shrunk):
         if shrunk[k] < 0:

@@ -152,13 +152,13 @@ def _split(
     """Return the effects of one split, their deviations with fixed and with new choices of the
     rates, and the degrees of freedom.
     """
-    one, other = (
+    half, other_half = (
         _Half.of(runs.subset(m), factor, validation[m], scores[m], runs.recipes)
         for m in (first, ~first)
     )
-    parts = [_differences(*pair) for pair in ((one, other), (other, one))]
+    parts = [_differences(*pair) for pair in ((half, other_half), (other_half, half))]
     effects, fixed, chosen = ((a + b) / 2 for a, b in zip(*parts, strict=True))
-    return effects, fixed, chosen, one.df + other.df
+    return effects, fixed, chosen, half.df + other_half.df
 
 
 def _differences(chooser: _Half, estimator: _Half) -> tuple[Effects, Deviations, Deviations]:
@@ -203,6 +203,6 @@ def cell_columns(runs: Runs, factor: int) -> tuple[Cells, Columns]:
     """
     assert runs.rate is not None
     cells, number = cell_numbers(runs, factor)
-    others = sorted({change.factor for change in runs.changes} - {factor, runs.rate.by})
-    parts = (np.eye(cells.size)[number], *map(runs.dummies, others), runs.thirds())
+    other_factors = sorted({change.factor for change in runs.changes} - {factor, runs.rate.by})
+    parts = (np.eye(cells.size)[number], *map(runs.dummies, other_factors), runs.thirds())
     return cells, np.concatenate(parts, 1)
