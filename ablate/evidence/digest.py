@@ -136,17 +136,17 @@ def _check(folder: Path, about: About, digests: Seal, runs: Iterable[Run] = ()) 
     sealed = about.get("seal", {})
     names = {str(run["cell"]): f"{run['arm']}, seed {run['seed']}" for run in runs}
     for name, now in digests.items():
-        before, what = sealed.get(name), str(file_of_runs(folder, name))
+        before, place = sealed.get(name), str(file_of_runs(folder, name))
         if before is None:
-            raise UserError(f"{folder / ABOUT} has no checksums of {what}: run the study again")
+            raise UserError(f"{folder / ABOUT} has no checksums of {place}: run the study again")
         if before != now:
             if isinstance(before, dict) and isinstance(now, dict):
                 changed = next(x for x in {**now, **before} if now.get(x) != before.get(x))
-                what += f": the run of cell {changed} ({names.get(changed, 'gone')})"
+                place += f": the run of cell {changed} ({names.get(changed, 'gone')})"
             study = f"python -m ablate +experiment={about['name']} -m"
             command = about["registration"].get("command") or study
             raise UserError(
-                f"{what} has changed since its checksum was recorded: restore the files, or run "
+                f"{place} has changed since its checksum was recorded: restore the files, or run "
                 f"{command} again"
             )
 

@@ -1,4 +1,4 @@
-"""What a sweep advises at its end."""
+"""The advice that a sweep prints at its end."""
 
 import pytest
 from omegaconf import OmegaConf

@@ -113,7 +113,7 @@ def judged(command):
 
 
 def numbers(verdict):
-    """What a verdict says of the size of each effect."""
+    """Return the size of each effect in a verdict."""
     fields = ("effect", "seeds", "differences")
     return [
         {key: result[key] for key in fields}
