@@ -1,0 +1,224 @@
+"""Turn the design of a study of combinations into recipes, and check it before any run.
+
+Every recipe takes a random level of every factor and trains with its own seed
+(ablate.stats.combinations). A level sets several config keys or none. The first level of a factor
+is the baseline.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from typing_extensions import TypedDict
+
+from ablate.errors import UserError, likely
+from ablate.stats.combinations.effects import Rate as RateColumn
+from ablate.stats.combinations.effects import Runs
+from ablate.stats.combinations.forecast import expected_errors
+from ablate.stats.combinations.plan import Pair, Plan, draw, imbalance
+
+RATE = "rate"  # the factor of the learning rate
+RUNS_PER_EFFECT = 5
+AGAIN = "again"  # end of the name of a recipe's second run
+
+Factors = Mapping[str, Mapping[str, Mapping[str, Any]]]
+
+
+class Rate(TypedDict):
+    """The learning rates of recipes, which depend on the level of a factor."""
+
+    key: str  # config key of the learning rate
+    by: str  # factor on whose level the rates depend, such as the optimizer
+    values: dict[str, list[float]]  # rates for each level of this factor
+
+
+class Combinations(TypedDict):
+    """The design of a study of combinations."""
+
+    recipes: int  # number of different recipes
+    repeated: int  # number of recipes that run twice, which measures run-to-run variation
+    drawn_with: int  # seed of the random plan
+    levels: dict[str, dict[str, dict[str, Any]]]  # overrides, as {factor: {level: {key: value}}}
+    rate: Rate | None  # learning rates; null: all recipes have the rate of the config
+    excluded: list[dict[str, str]]  # pairs of levels of two factors that no recipe has
+
+
+class Recipe(NamedTuple):
+    """A run of a plan.
+
+    Attributes:
+        name: name of the run.
+        levels: level of each factor; the level of `rate` is a number.
+        overrides: config keys that the levels set.
+        seed: seed of the run.
+        third: third of the study that trains the run, from 1 to 3.
+    """
+
+    name: str
+    levels: dict[str, object]
+    overrides: dict[str, object]
+    seed: int
+    third: int
+
+
+def runs_of(design: Combinations, plan: Plan) -> Runs:
+    """Return the runs of a plan as arrays, for the statistics."""
+    rate = design["rate"]
+    by = None if rate is None else [*design["levels"]].index(rate["by"])
+    column = None if by is None else RateColumn(len(design["levels"]), by)
+    return Runs.of(plan, sizes(design), column)
+
+
+def plan_of(design: Combinations) -> Plan:
+    """Return the plan of a design, which its seed determines.
+
+    Raises:
+        UserError: the design is impossible, or has too few runs for its effects.
+    """
+    check(design)
+    size = design["recipes"], sizes(design), [*_excluded(design)], design["repeated"]
+    try:
+        return draw(*size, design["drawn_with"])
+    except ValueError as error:
+        raise UserError(f"study.excluded: {error}; exclude fewer pairs") from None
+
+
+def recipes(design: Combinations, plan: Plan) -> list[Recipe]:
+    """Return the runs of a plan; the second runs of repeated recipes come last."""
+    width = len(str(len(plan.levels) - 1))
+    return [
+        _recipe(design, plan.levels[number].tolist())._replace(
+            name=f"r{number:0{width}}" + f"_{AGAIN}" * (seed >= len(plan.levels)),
+            seed=seed,
+            third=int(plan.third[number]) + 1,
+        )
+        for seed, number in enumerate(plan.recipes_of_runs().tolist())
+    ]
+
+
+def _recipe(design: Combinations, row: list[int]) -> Recipe:
+    """Return the recipe with some levels, without its name, seed and third."""
+    factors = design["levels"].items()
+    chosen = {factor: [*levels][k] for (factor, levels), k in zip(factors, row, strict=False)}
+    overrides: dict[str, object] = {}
+    for factor, level in chosen.items():
+        overrides |= design["levels"][factor][level]
+    levels: dict[str, object] = {**chosen}
+    if (rate := design["rate"]) is not None:
+        value = rate["values"][chosen[rate["by"]]][row[-1]]
+        levels[RATE], overrides[rate["key"]] = value, value
+    return Recipe("", levels, overrides, seed=0, third=0)
+
+
+def sizes(design: Combinations) -> list[int]:
+    """Return the number of levels of each factor, and of the learning rates."""
+    rate = design["rate"]
+    rates = [] if rate is None else [len(next(iter(rate["values"].values())))]
+    return [*map(len, design["levels"].values()), *rates]
+
+
+def effects(design: Combinations) -> int:
+    """Return the number of effects that the runs have to determine, learning rates included."""
+    changes = sum(len(levels) - 1 for levels in design["levels"].values())
+    rate = design["rate"]
+    return changes + (0 if rate is None else sum(len(x) - 1 for x in rate["values"].values()))
+
+
+def check(design: Combinations) -> None:
+    """Raise UserError for a design that has no plan, or too few runs for its effects."""
+    for factor, levels in design["levels"].items():
+        if len(levels) < 2:
+            raise UserError(f"study.levels.{factor} has {len(levels)} level; give at least two")
+    if RATE in design["levels"]:
+        raise UserError(f"study.levels.{RATE}: this is the name of the learning rates; rename it")
+    _check_keys(design)
+    _check_rates(design)
+    if not 0 <= design["repeated"] <= design["recipes"]:
+        raise UserError(
+            f"study.repeated={design['repeated']} must be between 0 and the number of recipes "
+            f"({design['recipes']})"
+        )
+    runs, needed = design["recipes"] + design["repeated"], RUNS_PER_EFFECT * effects(design)
+    if runs < needed:
+        raise UserError(
+            f"study.recipes={design['recipes']} gives {runs} runs for {effects(design)} effects; "
+            f"at least {RUNS_PER_EFFECT} runs for each effect are needed: {needed}"
+        )
+
+
+def _check_keys(design: Combinations) -> None:
+    """Raise UserError if two factors set the same config key."""
+    owners: dict[str, str] = {}
+    rate = design["rate"]
+    sets = {f: set().union(*levels.values()) for f, levels in design["levels"].items()}
+    for factor, keys in (sets | ({RATE: {rate["key"]}} if rate else {})).items():
+        for key in sorted(keys):
+            owner = owners.setdefault(key.lstrip("+"), factor)
+            if owner != factor:
+                raise UserError(
+                    f"study.levels: {owner} and {factor} both set {key}, so that a recipe would "
+                    "have only one of their levels; put the levels into one factor"
+                )
+
+
+def _check_rates(design: Combinations) -> None:
+    """Raise UserError if the learning rates do not fit the factor on which they depend."""
+    if (rate := design["rate"]) is None:
+        return
+    if rate["by"] not in design["levels"]:
+        raise UserError(f"study.rate.by={rate['by']}: {likely(rate['by'], [*design['levels']])}")
+    levels = [*design["levels"][rate["by"]]]
+    if {*levels} != {*rate["values"]}:
+        missing = sorted({*levels} ^ {*rate["values"]})
+        raise UserError(
+            f"study.rate.values has {', '.join(rate['values'])}, but the levels of {rate['by']} "
+            f"are {', '.join(levels)}; give rates for exactly these levels ({', '.join(missing)})"
+        )
+    if len({len(values) for values in rate["values"].values()}) > 1:
+        raise UserError(
+            f"study.rate.values: each level of {rate['by']} needs the same number of rates, so "
+            "that levels and rates are balanced"
+        )
+
+
+def _excluded(design: Combinations) -> Iterator[Pair]:
+    """Yield the excluded pairs as numbers of factors and levels."""
+    factors = design["levels"]
+    for pair in design["excluded"]:
+        if len(pair) != 2:
+            raise UserError(f"study.excluded: {pair} must name a level of each of two factors")
+        place = []
+        for factor, level in pair.items():
+            if level not in factors.get(factor, {}):
+                allowed = [*factors.get(factor, factors)]
+                raise UserError(f"study.excluded, {pair}: {likely(level, allowed)}")
+            place += [[*factors].index(factor), [*factors[factor]].index(level)]
+        yield Pair(*place)
+
+
+def forecast(design: Combinations, plan: Plan, deviation: float, interaction: float) -> list[str]:
+    """Return sentences about the balance of a plan, its cost in runs, and the standard errors that
+    it will reach.
+
+    Args:
+        design: the design.
+        plan: its plan.
+        deviation: assumed standard deviation between runs of a recipe.
+        interaction: assumed standard deviation of the interaction of each two changes.
+    """
+    runs = runs_of(design, plan)
+    level, pair = imbalance(plan.levels, [*_excluded(design)])
+    errors = [
+        float(expected_errors(runs, deviation, interaction, tuned=tuned).max())
+        for tuned in (False, True)
+    ]
+    thirds = ", ".join(map(str, np.bincount(runs.third)))
+    return [
+        f"{len(runs.levels)} runs of {len(plan.levels)} recipes, in thirds of {thirds}, for "
+        f"{len(runs.changes)} changes of {len(design['levels'])} factors.",
+        f"The levels of a factor differ by at most {level} recipes, and pairs of levels by at most "
+        f"{pair:.1f} from equal numbers.",
+        f"If runs vary by {deviation:g} and each two changes interact by {interaction:g}, the "
+        f"largest standard error is {errors[0]:.2g} for average effects and {errors[1]:.2g} for "
+        "effects at chosen learning rates.",
+    ]

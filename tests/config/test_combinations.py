@@ -1,0 +1,84 @@
+"""The recipes of a study of combinations, and designs that are refused."""
+
+import pytest
+
+from ablate.config.combinations import forecast, plan_of, recipes
+from ablate.errors import UserError
+
+DESIGN = {
+    "recipes": 36,
+    "repeated": 6,
+    "drawn_with": 1,
+    "levels": {
+        "norm": {"layer_norm": {}, "rms_norm": {"model/norm": "rms_norm"}},
+        "ffn": {
+            "gelu": {},
+            "relu": {"model/feed_forward": "relu"},
+            "swiglu": {"model/feed_forward": "swiglu", "model.d_ff": 340},
+        },
+        "optimizer": {"adamw": {"optimizer": "adamw"}, "muon": {"optimizer": "muon"}},
+    },
+    "rate": {
+        "key": "optimizer.lr",
+        "by": "optimizer",
+        "values": {"adamw": [0.002, 0.004], "muon": [0.008, 0.016]},
+    },
+    "excluded": [{"norm": "rms_norm", "ffn": "relu"}],
+}
+
+
+def test_every_recipe_sets_the_keys_of_its_levels():
+    runs = recipes(DESIGN, plan_of(DESIGN))
+    assert len(runs) == 42 and len({run.seed for run in runs}) == 42
+    assert len({run.name for run in runs}) == 42
+    for run in runs:
+        sets = {}
+        for factor, levels in DESIGN["levels"].items():
+            sets |= levels[run.levels[factor]]
+        assert run.overrides == sets | {"optimizer.lr": run.levels["rate"]}
+        assert run.levels["rate"] in DESIGN["rate"]["values"][run.levels["optimizer"]]
+        assert (run.levels["norm"], run.levels["ffn"]) != ("rms_norm", "relu")
+    assert [sum(run.third == third for run in runs) for third in (1, 2, 3)] == [14, 14, 14]
+
+
+def test_the_second_run_of_a_recipe_differs_only_in_its_seed():
+    runs = {run.name: run for run in recipes(DESIGN, plan_of(DESIGN))}
+    again = [run for name, run in runs.items() if name.endswith("_again")]
+    assert len(again) == 6
+    for run in again:
+        first = runs[run.name.removesuffix("_again")]
+        assert (run.levels, run.overrides) == (first.levels, first.overrides)
+        assert run.third == first.third
+
+
+def test_the_forecast_states_runs_and_errors():
+    text = " ".join(forecast(DESIGN, plan_of(DESIGN), 0.02, 0.0))
+    assert "42 runs of 36 recipes, in thirds of 14, 14, 14" in text
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"recipes": 20}, "26 runs for 6 effects"),
+        ({"repeated": 40}, "repeated=40"),
+        ({"levels": DESIGN["levels"] | {"bias": {"yes": {}}}}, "bias has 1 level"),
+        (
+            {"levels": DESIGN["levels"] | {"b": {"x": {}, "y": {"model/norm": "none"}}}},
+            "norm and b both set model/norm",
+        ),
+        ({"rate": DESIGN["rate"] | {"by": "optimiser"}}, "optimizer"),
+        ({"rate": DESIGN["rate"] | {"values": {"adamw": [0.002, 0.004]}}}, "muon"),
+        (
+            {"rate": DESIGN["rate"] | {"values": {"adamw": [0.002], "muon": [0.008, 0.016]}}},
+            "same number",
+        ),
+        ({"excluded": [{"norm": "rmsnorm", "ffn": "relu"}]}, "rms_norm"),
+        (
+            {"excluded": [{"norm": "rms_norm", "ffn": f} for f in ("gelu", "relu", "swiglu")]},
+            "excl",
+        ),
+    ],
+)
+def test_a_design_without_a_plan_is_refused(change, message):
+    with pytest.raises(UserError, match=message):
+        plan_of(DESIGN | change)
