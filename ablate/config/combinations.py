@@ -5,31 +5,27 @@ Every recipe takes a random level of every factor and trains with its own seed
 is the baseline.
 """
 
+import json
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple, cast
 
 import numpy as np
+from omegaconf import DictConfig, OmegaConf, read_write
 from typing_extensions import TypedDict
 
+from ablate.config.study import RateGrid
 from ablate.errors import UserError, likely
-from ablate.stats.combinations.effects import Rate as RateColumn
-from ablate.stats.combinations.effects import Runs
+from ablate.stats.combinations.effects import Rate, Runs
 from ablate.stats.combinations.forecast import expected_errors
 from ablate.stats.combinations.plan import Pair, Plan, draw, imbalance
 
+DESIGN = "combinations"  # value of study.design
+VARIANT = "variant"  # config key that names the recipe of a run
 RATE = "rate"  # the factor of the learning rate
 RUNS_PER_EFFECT = 5
-AGAIN = "again"  # end of the name of a recipe's second run
 
 Factors = Mapping[str, Mapping[str, Mapping[str, Any]]]
-
-
-class Rate(TypedDict):
-    """The learning rates of recipes, which depend on the level of a factor."""
-
-    key: str  # config key of the learning rate
-    by: str  # factor on whose level the rates depend, such as the optimizer
-    values: dict[str, list[float]]  # rates for each level of this factor
 
 
 class Combinations(TypedDict):
@@ -39,7 +35,7 @@ class Combinations(TypedDict):
     repeated: int  # number of recipes that run twice, which measures run-to-run variation
     drawn_with: int  # seed of the random plan
     levels: dict[str, dict[str, dict[str, Any]]]  # overrides, as {factor: {level: {key: value}}}
-    rate: Rate | None  # learning rates; null: all recipes have the rate of the config
+    rate: RateGrid | None  # learning rates; null: all recipes have the rate of the config
     excluded: list[dict[str, str]]  # pairs of levels of two factors that no recipe has
 
 
@@ -47,7 +43,7 @@ class Recipe(NamedTuple):
     """A run of a plan.
 
     Attributes:
-        name: name of the run.
+        name: name of the recipe, which its second run shares.
         levels: level of each factor; the level of `rate` is a number.
         overrides: config keys that the levels set.
         seed: seed of the run.
@@ -65,7 +61,7 @@ def runs_of(design: Combinations, plan: Plan) -> Runs:
     """Return the runs of a plan as arrays, for the statistics."""
     rate = design["rate"]
     by = None if rate is None else [*design["levels"]].index(rate["by"])
-    column = None if by is None else RateColumn(len(design["levels"]), by)
+    column = None if by is None else Rate(len(design["levels"]), by)
     return Runs.of(plan, sizes(design), column)
 
 
@@ -84,11 +80,15 @@ def plan_of(design: Combinations) -> Plan:
 
 
 def recipes(design: Combinations, plan: Plan) -> list[Recipe]:
-    """Return the runs of a plan; the second runs of repeated recipes come last."""
+    """Return the runs of a plan; the second runs of repeated recipes come last.
+
+    If several recipes of a plan have the same levels, they have the name of the first of them.
+    """
     width = len(str(len(plan.levels) - 1))
+    _, first, same = np.unique(plan.levels, axis=0, return_index=True, return_inverse=True)
     return [
         _recipe(design, plan.levels[number].tolist())._replace(
-            name=f"r{number:0{width}}" + f"_{AGAIN}" * (seed >= len(plan.levels)),
+            name=f"r{first[same[number]]:0{width}}",
             seed=seed,
             third=int(plan.third[number]) + 1,
         )
@@ -222,3 +222,70 @@ def forecast(design: Combinations, plan: Plan, deviation: float, interaction: fl
         f"largest standard error is {errors[0]:.2g} for average effects and {errors[1]:.2g} for "
         "effects at chosen learning rates.",
     ]
+
+
+def design_of(config: DictConfig) -> Combinations | None:
+    """Return the design of the study in a config; None if the study is no study of combinations.
+
+    Raises:
+        UserError: the design is impossible, or has too few runs for its effects.
+    """
+    study = config.get("study")
+    if study is None or study.design is None:
+        return None
+    if study.design != DESIGN:
+        raise UserError(f"study.design={study.design}: {likely(study.design, [DESIGN])}")
+    keys = Combinations.__annotations__
+    return cast(Combinations, OmegaConf.to_container(OmegaConf.masked_copy(study, [*keys])))
+
+
+def runs_in(config: DictConfig) -> list[Recipe]:
+    """Return all runs of the study of combinations in a config, also of other thirds; [] for
+    another study.
+    """
+    design = design_of(config)
+    return [] if design is None else [*_drawn(json.dumps(design))]
+
+
+@lru_cache(maxsize=4)
+def _drawn(design: str) -> tuple[Recipe, ...]:
+    parts: Combinations = json.loads(design)
+    return tuple(recipes(parts, plan_of(parts)))
+
+
+def expand(config: DictConfig) -> None:
+    """Complete the study of combinations in a config, in place: its factors, the keys that differ
+    between recipes, the number of seeds, and the baseline of each claim.
+
+    A study that was completed before, or is no study of combinations, is not changed.
+    """
+    if not (runs := runs_in(config)):
+        return
+    study = config.study
+    if not OmegaConf.is_missing(study, "factors"):
+        return
+    keys = dict.fromkeys(key.lstrip("+") for run in runs for key in run.overrides)
+    first = {factor: next(iter(levels)) for factor, levels in study.levels.items()}
+    claims: Any = OmegaConf.to_container(study.claims, resolve=False)
+    for claim in claims:
+        compared = {factor: first[factor] for factor in claim["treatment"] if factor in first}
+        claim["baseline"] = claim["baseline"] or compared
+    with read_write(config):
+        study.merge_with(
+            {
+                "factors": [*runs[0].levels],
+                "nuisance": [*study.nuisance, VARIANT, *keys],
+                "seeds": len(runs),
+                "looks": 1,
+                "claims": claims,
+            }
+        )
+
+
+def levels_of(config: DictConfig) -> dict[str, object] | None:
+    """Return the level of each factor in a run of a study of combinations; None for another study,
+    and {} for a run that is no recipe.
+    """
+    if not (runs := runs_in(config)):
+        return None
+    return next((dict(run.levels) for run in runs if run.name == config[VARIANT]), {})

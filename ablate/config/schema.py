@@ -12,7 +12,18 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 
 from ablate.config.limits import NOT_EMPTY, PAIRS, Count, OneOf, Range, Seed
-from ablate.config.study import USUAL, Claim, Levels, Match, Published, Screen, Shown, Study, Tune
+from ablate.config.study import (
+    USUAL,
+    Claim,
+    Levels,
+    Match,
+    Published,
+    RateGrid,
+    Screen,
+    Shown,
+    Study,
+    Tune,
+)
 
 Component = dict[str, Any]
 TYPES: dict[Any, Any] = {Levels: dict[str, Any]}  # replacements of types that OmegaConf rejects
@@ -107,6 +118,7 @@ StudyNode = _node(
     tune=TuneNode | None,
     match=MatchNode | None,
     screen=ScreenNode | None,
+    rate=_node(RateGrid) | None,
 )
 
 

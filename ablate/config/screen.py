@@ -15,6 +15,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from omegaconf.errors import OmegaConfBaseException
 
+from ablate.config import combinations
 from ablate.config.schema import ClaimNode
 from ablate.config.study import Claim, Question
 from ablate.errors import UserError, first_line, likely
@@ -28,8 +29,10 @@ NAME = re.compile(r"[\w./+-]+", re.ASCII)  # Hydra's list of values has other si
 
 def variants(config: DictConfig) -> dict[str, dict[str, Any]]:
     """Return the overrides of every variant of a screen (a study that compares many variants with
-    one baseline), by name; {} for a config without a screen.
+    one baseline), or of every recipe of a study of combinations, by name; {} for another config.
     """
+    if runs := combinations.runs_in(config):
+        return {run.name: run.overrides for run in runs}
     screen = OmegaConf.select(config, "study.screen")
     if screen is None or OmegaConf.is_missing(screen, "variants"):
         return {}
@@ -57,9 +60,11 @@ def expand(config: DictConfig) -> None:
     Raises:
         UserError: a variant has no change or a reserved name, or `claims` names no variant.
     """
+    combinations.expand(config)
     changes = variants(config)
     if not changes:
         _check_no_variant(config)
+    if not changes or config.study.screen is None:
         return
     study = config.study
     _check(changes, study.screen)

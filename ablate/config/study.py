@@ -133,6 +133,14 @@ class Screen(TypedDict):
     claims: dict[str, dict[str, Any]]  # other settings of single claims, as {variant: {key: value}}
 
 
+class RateGrid(TypedDict):
+    """The learning rates of a study of combinations, which depend on the level of a factor."""
+
+    key: str  # config key of the learning rate
+    by: str  # factor on whose level the rates depend, such as the optimizer
+    values: dict[str, list[float]]  # rates that are tried, as {level: [rate, ...]}
+
+
 class Study(TypedDict):
     """A study: the arms that an experiment compares, and the claims that it tests."""
 
@@ -154,6 +162,19 @@ class Study(TypedDict):
     # variants, each compared with the baseline; factors and claims are made from them
     screen: NotRequired[Screen | None]
     figures: NotRequired[list[Shown]]  # figures that the report shows before its usual figures
+    # combinations: every recipe takes a random level of every factor; null: arms
+    design: NotRequired[str | None]
+    recipes: NotRequired[int]  # combinations: number of recipes
+    # combinations: number of recipes that run twice, which measures run-to-run variation
+    repeated: NotRequired[int]
+    drawn_with: NotRequired[int]  # combinations: seed of the random plan
+    third: NotRequired[int | None]  # combinations: train only this third, 1 to 3; null: all runs
+    # combinations: overrides of the levels, as {factor: {level: {key: value}}}; the first level of
+    # a factor is the baseline
+    levels: NotRequired[dict[str, dict[str, dict[str, Any]]]]
+    rate: NotRequired[RateGrid | None]  # combinations: learning rates; null: one rate
+    # combinations: pairs of levels that no recipe has, as {factor: level, factor: level}
+    excluded: NotRequired[list[dict[str, str]]]
     # true (set for a sweep without a study): not registered, so all verdicts are exploratory
     exploratory: NotRequired[bool]
 
@@ -176,5 +197,7 @@ USUAL: dict[Any, dict[str, Any]] = {
         **{"seeds": "${budget.seeds}", "looks": None, "nuisance": [], "tune": None, "match": None},
         **{"expect": "different", "fixed": [], "literature": "", "published": [], "figures": []},
         **{"screen": None, "exploratory": False},
+        **{"design": None, "recipes": 0, "repeated": 0, "drawn_with": 0, "third": None},
+        **{"levels": {}, "rate": None, "excluded": []},
     },
 }

@@ -11,6 +11,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
+from ablate.config.combinations import levels_of
 from ablate.record.label import place, say
 from ablate.record.types import Levels
 
@@ -37,6 +38,8 @@ def levels(config: DictConfig, node: Any = None) -> Levels:
     if node is None and HydraConfig.initialized():
         node = HydraConfig.get()
         swept = node.mode == RunMode.MULTIRUN
+    if (of_recipe := levels_of(config)) is not None:
+        return of_recipe
     if config.study is not None:
         return _levels(config, config.study.factors, node)
     return _levels(config, _overridden(node), node) if swept else {}

@@ -63,7 +63,8 @@ def check_arms(cells: list[Cell], study: Study, built: Mapping[int, Built]) -> N
     arms = first_of_each(cells, lambda cell: key(cell.levels))
     _check_metrics(arms, study, built)
     _check_fixed(arms, study)
-    if study["expect"] == "different" and cells[0].config.probe is None:
+    compared = study["expect"] == "different" and not study.get("design")
+    if compared and cells[0].config.probe is None:
         _check_training(arms, study, built)
 
 

@@ -25,7 +25,11 @@ from ablate.verdict.study_checks import matched_keys
 SEEDS = ("seed", "replicate")  # keys that distinguish runs of an arm rather than arms
 SEED = re.compile(r"seed=\d+")
 Overrides = tuple[str, ...]
-UNUSED = ("match", "figures", "screen", "exploratory")  # keys of a study that are dropped if unused
+# keys of a study that are dropped if unused
+UNUSED = (
+    *("match", "figures", "screen", "exploratory", "design", "recipes", "repeated", "drawn_with"),
+    *("third", "levels", "rate", "excluded"),
+)
 # keys of a claim that are dropped if unused, so that the hash of older studies is unchanged
 OPTIONAL = ("loses", "cannot", "plan_for", "reading", "measures", "control_measures")
 

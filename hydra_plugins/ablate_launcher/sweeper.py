@@ -12,6 +12,7 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, OverrideType
 
+from ablate.config.combinations import runs_in
 from ablate.config.screen import FACTOR, variants
 from ablate.errors import UserError
 from ablate.sweep.variants import with_changes
@@ -61,6 +62,11 @@ class AblateSweeper(basic_sweeper.BasicSweeper):
             raise UserError(
                 f"{', '.join(empty)} has no values, so there are no runs: give at least one value"
             )
+        third = self.config.study.third if self.config.study else None
+        runs = [run for run in runs_in(self.config) if third in (None, run.third)]
+        if runs:  # a recipe and its seed belong together
+            pairs = [[f"{FACTOR}={run.name}", f"seed={run.seed}"] for run in runs]
+            batches = [[[*job, *pair] for job in batch for pair in pairs] for batch in batches]
         return [with_changes(batch, changes) for batch in batches]
 
     def jobs(self, arguments: Sequence[str]) -> list[list[str]]:
