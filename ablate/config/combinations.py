@@ -46,6 +46,7 @@ class Recipe(NamedTuple):
         name: name of the recipe, which its second run shares.
         levels: level of each factor; the level of `rate` is a number.
         overrides: config keys that the levels set.
+        number: number of the recipe in the plan.
         seed: seed of the run.
         third: third of the study that trains the run, from 1 to 3.
     """
@@ -53,16 +54,23 @@ class Recipe(NamedTuple):
     name: str
     levels: dict[str, object]
     overrides: dict[str, object]
+    number: int
     seed: int
     third: int
 
 
 def runs_of(design: Combinations, plan: Plan) -> Runs:
     """Return the runs of a plan as arrays, for the statistics."""
+    return Runs.of(plan, sizes(design), rate_column(design))
+
+
+def rate_column(design: Combinations) -> Rate | None:
+    """Return the number of the learning rate among the factors, and of the factor on which it
+    depends; None if all recipes have one rate.
+    """
     rate = design["rate"]
-    by = None if rate is None else [*design["levels"]].index(rate["by"])
-    column = None if by is None else Rate(len(design["levels"]), by)
-    return Runs.of(plan, sizes(design), column)
+    factors = [*design["levels"]]
+    return None if rate is None else Rate(len(factors), factors.index(rate["by"]))
 
 
 def plan_of(design: Combinations) -> Plan:
@@ -89,6 +97,7 @@ def recipes(design: Combinations, plan: Plan) -> list[Recipe]:
     return [
         _recipe(design, plan.levels[number].tolist())._replace(
             name=f"r{first[same[number]]:0{width}}",
+            number=number,
             seed=seed,
             third=int(plan.third[number]) + 1,
         )
@@ -107,7 +116,7 @@ def _recipe(design: Combinations, row: list[int]) -> Recipe:
     if (rate := design["rate"]) is not None:
         value = rate["values"][chosen[rate["by"]]][row[-1]]
         levels[RATE], overrides[rate["key"]] = value, value
-    return Recipe("", levels, overrides, seed=0, third=0)
+    return Recipe("", levels, overrides, number=0, seed=0, third=0)
 
 
 def sizes(design: Combinations) -> list[int]:
@@ -289,3 +298,14 @@ def levels_of(config: DictConfig) -> dict[str, object] | None:
     if not (runs := runs_in(config)):
         return None
     return next((dict(run.levels) for run in runs if run.name == config[VARIANT]), {})
+
+
+def settings_of_levels(config: DictConfig) -> dict[str, dict[str, object]]:
+    """Return the config keys that each level sets, by `factor=level`, and the learning rates."""
+    runs = runs_in(config)
+    levels = OmegaConf.to_container(config.study.levels)
+    named = {
+        f"{f}={name}": sets for f, of_factor in levels.items() for name, sets in of_factor.items()
+    }
+    rates = {run.levels[RATE] for run in runs if RATE in run.levels}
+    return named | {f"{RATE}={rate}": {config.study.rate.key: rate} for rate in rates}

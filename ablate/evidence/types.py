@@ -413,6 +413,48 @@ class Arm(TypedDict):
     metrics: dict[str, Spread]
 
 
+class CombinedChange(TypedDict):
+    """The effect of a level against the first of its factor, positive if the level is better: at
+    chosen learning rates, and on average; with half the width of the 95 % intervals.
+    """
+
+    level: dict[str, str]
+    effect: float | None
+    half_width: float | None
+    average: float | None
+    average_half_width: float | None
+
+
+class CombinedPair(TypedDict):
+    """The interaction of two levels, found on one half of the recipes and tested on the other."""
+
+    levels: dict[str, str]
+    found: float
+    effect: float
+    error: float
+    p: float
+
+
+class Combined(TypedDict):
+    """The results of a study of combinations that are about all of its factors
+    (ablate.stats.combinations); the prediction is that of the best recipe.
+    """
+
+    metric: str
+    runs: int
+    recipes: int
+    run_deviation: float | None
+    interaction: float | None
+    interaction_interval: list[float | None]
+    pair_deviation: float | None
+    share: float | None
+    changes: list[CombinedChange]
+    pairs: list[CombinedPair]
+    best: dict[str, str]
+    predicted: float
+    predicted_error: float
+
+
 class Verdict(TypedDict):
     """The content of verdict.json: the results of all claims of an experiment, with its setting,
     its registration, and the numbers of runs.
@@ -432,5 +474,6 @@ class Verdict(TypedDict):
     reused_runs: int
     older_runs: int
     caveats: list[Caveat]
+    combined: NotRequired[Combined]  # of a study of combinations
     claims: list[Entry]
     arms: list[Arm]

@@ -11,6 +11,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Transformer
 from omegaconf import DictConfig, OmegaConf
 
+from ablate.config.combinations import runs_in, settings_of_levels
 from ablate.config.leaves import leaves
 from ablate.config.screen import changed_keys, variants
 from ablate.evidence.log import Sweep
@@ -41,9 +42,13 @@ def describe(planned: PlannedSweep, regime: Regime) -> tuple[Sweep, Form]:
     config, study = planned.config, planned.study
     assert study is not None
     shared, changes = _shared(config, study), variants(config)
-    arms = all_arms(planned, changes)
-    levels = _levels(arms, study["factors"], changes, config.hydra.runtime.choices)
-    texts = ({factor: _text(arm, factor) for factor in study["factors"]} for arm in arms)
+    if recipes := runs_in(config):  # of all thirds, which are one study
+        levels = settings_of_levels(config)
+        texts = [{factor: str(level) for factor, level in run.levels.items()} for run in recipes]
+    else:
+        arms = all_arms(planned, changes)
+        levels = _levels(arms, study["factors"], changes, config.hydra.runtime.choices)
+        texts = [{factor: _text(arm, factor) for factor in study["factors"]} for arm in arms]
     registered = form(study, levels, (shared | settings(arm, levels) for arm in texts))
     sweep = Sweep(
         name=config.name,

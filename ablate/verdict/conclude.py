@@ -21,6 +21,7 @@ from ablate.phrases import name_of
 from ablate.stats.spending import spent
 from ablate.verdict.budgets import both
 from ablate.verdict.caveats import caveats
+from ablate.verdict.combined import combined
 from ablate.verdict.contrast import asked_of
 from ablate.verdict.judge import judge, older_runs
 from ablate.verdict.kind.base import Finding
@@ -70,7 +71,9 @@ def conclude(evidence: Evidence) -> Verdict:
     for _, claim in (*judged, *early):
         claim["exploratory"] |= bool(departed or asked_of(claim, evidence)["tried"])
     claims = [claim for _, claim in judged]
+    whole = combined(evidence)
     return {
+        **({"combined": whole} if whole else {}),
         "experiment": evidence.name,
         "regime": _setting(evidence),
         "components": registration.get("components", {}),

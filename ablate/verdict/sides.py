@@ -65,6 +65,8 @@ def sides(claim: Question, evidence: Evidence) -> list[Side]:
         UserError: in a table, a run belongs to two arms, or a pair has two runs of an arm.
     """
     arms = [_side(*side, evidence) for side in _sides(claim, evidence)]
+    if evidence.study.get("design"):  # recipes take the levels of other factors at random
+        return arms
     if not claim.get("design"):
         return _shared(arms)
     _check_apart(claim, arms, evidence)

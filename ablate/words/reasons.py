@@ -41,6 +41,10 @@ TEMPLATES = {
     "runs_of_other_study": "{cells:run} began with another version of the study than the "
     "registered version (the lines of runs.jsonl whose `cell` is {cells:ranges}); "
     f"{EXPLORATORY}.",
+    # why the claim of a study of combinations is undecided
+    "failures_differ": "the two levels failed to learn at different rates, so that the runs that "
+    "learned are a selection",
+    "not_estimable": "too few runs learned to determine the effect",
     # the study
     "stated": "{text}.",
     "plan_changed": "The plan of the study (claims, arms, margins and seeds) was changed "

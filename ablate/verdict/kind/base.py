@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, cast
 
 from scipy import optimize, special
 
+from ablate.config.combinations import Combinations
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Claim, Entry, Failures, Reason, Run, TableClaim, reason
 from ablate.stats.estimate import Estimate
@@ -24,6 +25,7 @@ from ablate.stats.power import Values, half_widths, has_spread, planned_error
 from ablate.stats.rates import Rates
 from ablate.stats.spending import ONCE
 from ablate.stats.ties import at_most
+from ablate.verdict import combined
 from ablate.verdict.contrast import Contrast, contrast
 from ablate.verdict.decidable import one_way
 from ablate.verdict.decision import REFUTED, SUPPORTED, Decision, MarginThreshold, side
@@ -97,6 +99,8 @@ class Kind(ABC):
             UserError: the recorded BLEU of a run and its statistics per sentence disagree.
         """
         try:
+            if (design := combined.design_of(evidence)) is not None:
+                return self._of_combinations(claim, design, evidence)
             if is_independent(claim):
                 return self._of_independent(cast(TableClaim, claim), sides(claim, evidence))
             paired = contrast(claim, evidence)
@@ -111,6 +115,15 @@ class Kind(ABC):
         if learned.seeds == paired.seeds and not without:
             return replace(self.finding(claim, paired.estimate, paired), failures=failed)
         return replace(self._among_learned(claim, learned), failures=failed)
+
+    def _of_combinations(self, claim: Claim, design: Combinations, evidence: Evidence) -> Finding:
+        """Return the result of a claim of a study of combinations."""
+        arms = sides(claim, evidence)
+        effect = combined.effect_of(claim, design, evidence)
+        failed, rates = failures(claim, arms), rates_of_failure(claim, arms, ONCE)
+        problem = combined.problem_of(effect, rates)
+        p = self.tests(NOTHING if problem else effect, float(claim["margin"]))
+        return Finding(claim, effect, arms, None, p, problem, failures=failed)
 
     def _of_independent(self, claim: TableClaim, arms: list[Side]) -> Finding:
         """Return the result of a claim about runs that are not paired."""

@@ -1,0 +1,90 @@
+"""The verdict on a study of combinations, from made-up runs whose truth is known."""
+
+import numpy as np
+import pytest
+
+from ablate.config.combinations import plan_of, recipes
+from ablate.evidence.folder import Evidence
+from ablate.verdict.combined import combined
+from ablate.verdict.kind import kind_of
+
+DESIGN = {
+    "design": "combinations",
+    "recipes": 108,
+    "repeated": 12,
+    "levels": {
+        "norm": {"layer_norm": {}, "rms_norm": {"model/norm": "rms_norm"}},
+        "ffn": {"gelu": {}, "swiglu": {"model/feed_forward": "swiglu"}},
+        "optimizer": {"adamw": {"optimizer": "adamw"}, "muon": {"optimizer": "muon"}},
+    },
+    "rate": {
+        "key": "optimizer.lr",
+        "by": "optimizer",
+        "values": {"adamw": [0.002, 0.004], "muon": [0.008, 0.016]},
+    },
+}
+CLAIM = {
+    **{"id": "c", "kind": "superiority", "metric": "test/bpb", "better": "lower", "margin": 0.02},
+    **{"alpha": 0.05, "where": {}, "minus": {}, "over": "", "scale": "log", "statement": "."},
+    **{"source": "", "tolerance": 0.0, "control": ""},
+}
+
+
+def claim(factor, level):
+    first = next(iter(DESIGN["levels"][factor]))
+    return {**CLAIM, "treatment": {factor: level}, "baseline": {factor: first}}
+
+
+def evidence(loss, claims, failed=lambda run: False):
+    """Return runs of all recipes with a loss that is a function of their levels, and noise."""
+    design = {"drawn_with": 0, "excluded": [], **DESIGN}
+    rng = np.random.default_rng(0)
+    runs = []
+    for number, run in enumerate(recipes(design, plan_of(design))):
+        score = 2.0 + loss(run.levels) + 0.01 * rng.standard_normal()
+        status = "diverged" if failed(run) else "finished"
+        metrics = {"test/bpb": score, "test/nll": score, "val/nll": score, "unigram_nll": 4.0}
+        runs.append(
+            {
+                **{"cell": number, "identity": str(number), "seed": run.seed, "status": status},
+                **{"levels": run.levels, "arm": run.name, "metrics": metrics, "error": ""},
+            }
+        )
+    study = {**DESIGN, "factors": [*DESIGN["levels"], "rate"], "claims": claims, "seeds": 120}
+    return Evidence.made_up(study, runs)
+
+
+def test_a_level_that_lowers_the_loss_is_better_at_its_best_rate():
+    """On average over both rates the level is worse."""
+
+    def loss(levels):
+        worse = levels["rate"] in (0.002, 0.008)
+        return 0.3 * worse if levels["norm"] == "rms_norm" else 0.1
+
+    asked = claim("norm", "rms_norm")
+    finding = kind_of(asked).find(asked, evidence(loss, [asked]))
+    assert finding.result.effect == pytest.approx(0.1, abs=0.01)
+    assert finding.p["supported"] < 1e-6
+    assert finding.result.counts == (60, 60)
+
+
+def test_levels_that_fail_at_different_rates_leave_the_claim_undecided():
+    asked = claim("ffn", "swiglu")
+    failing = evidence(
+        lambda levels: -0.1 * (levels["ffn"] == "swiglu"),
+        [asked],
+        lambda run: run.levels["ffn"] == "swiglu" and run.seed % 4 == 0,
+    )
+    finding = kind_of(asked).find(asked, failing)
+    assert finding.problem["code"] == "failures_differ"
+
+
+def test_the_best_recipe_is_predicted():
+    def loss(levels):
+        return -0.1 * (levels["optimizer"] == "muon") + 0.05 * (levels["norm"] == "rms_norm")
+
+    result = combined(evidence(loss, [claim("norm", "rms_norm")]))
+    assert result["best"] | {"ffn": ""} == {"norm": "layer_norm", "ffn": "", "optimizer": "muon"}
+    assert result["predicted"] == pytest.approx(0.1, abs=0.015)
+    assert result["run_deviation"] == pytest.approx(0.01, rel=0.5)
+    assert result["interaction_interval"][0] < 0.005
