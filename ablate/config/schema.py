@@ -110,6 +110,7 @@ ShownNode = _node(Shown)
 TuneNode = _node(Tune)
 MatchNode = _node(Match)
 ScreenNode = _node(Screen)
+RateGridNode = _node(RateGrid)
 StudyNode = _node(
     Study,
     claims=list[ClaimNode],  # type: ignore[valid-type]
@@ -118,7 +119,7 @@ StudyNode = _node(
     tune=TuneNode | None,
     match=MatchNode | None,
     screen=ScreenNode | None,
-    rate=_node(RateGrid) | None,
+    rate=RateGridNode | None,
 )
 
 

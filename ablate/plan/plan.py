@@ -62,6 +62,8 @@ class Plan:
         stages: the arms that tune a nuisance parameter, and then the arms of the comparison.
         seeds: number of seeds of the comparison.
         at_once: number of runs that execute at the same time.
+        noise: assumed standard deviation between runs of a recipe, for a study of combinations.
+        interaction: assumed standard deviation of the interaction of each two changes.
         earlier: the evidence of the newest earlier sweep of the same name in the same setting, with
             the study of this sweep.
     """
@@ -71,6 +73,8 @@ class Plan:
     seeds: int
     at_once: int
     earlier: Evidence | None
+    noise: float = 1.0
+    interaction: float = 0.0
 
     @property
     def untimed(self) -> list[Arm]:

@@ -61,7 +61,7 @@ def sensitivities(plan: Plan) -> list[Sensitivity]:
     one, which has no verdict.
     """
     study = plan.sweep.study
-    if study is None or plan.sweep.is_part:
+    if study is None or plan.sweep.is_part or study.get("design"):
         return []
     claims = [claim for claim in study["claims"] if claim["kind"] != "exact"]
     return [_sensitivity(claim, plan, claim["alpha"] / len(claims)) for claim in claims]

@@ -4,6 +4,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from ablate.config.combinations import design_of, forecast
+from ablate.config.combinations import plan_of as planned
 from ablate.config.labels import arm_label
 from ablate.phrases import counted, name_of
 from ablate.plan.plan import Arm, Plan
@@ -28,11 +30,16 @@ def format_plan(plan: Plan, seen: Sequence[Sensitivity], doubts: Sequence[str]) 
         sum(len(arm.cells) for arm in (*tuning, *arms)),
         sum(arm.done or 0 for arm in (*tuning, *arms)),
     )
+    design = design_of(plan.sweep.config)
     lines = [
         f"{plan.sweep.config.name}: {counted(runs, 'run')} of {counted(len(arms), 'arm')} and "
         f"{counted(plan.seeds, 'seed')}; {done} are done",
         "",
-        *_table([HEAD, *(_row(arm, "tuning: ") for arm in tuning), *map(_row, arms)]),
+        *(
+            forecast(design, planned(design), plan.noise, plan.interaction)
+            if design
+            else _table([HEAD, *(_row(arm, "tuning: ") for arm in tuning), *map(_row, arms)])
+        ),
         "",
         f"time: {_time(plan)}",
         f"disk: {_disk(plan)}",

@@ -9,7 +9,7 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Entry, Run, Verdict
 from ablate.metric.table import Metric, metric_in_words, metric_of
 from ablate.phrases import claims_numbered, counted, each_of, grouped, interpretation, listed
-from ablate.report import tables
+from ablate.report import combined, tables
 from ablate.verdict.decision import was_trained
 from ablate.verdict.kind import KINDS
 from ablate.verdict.replication import RULE, Replication, asked_again
@@ -44,6 +44,7 @@ def content(
         figures: the figures of the report, by section.
         contest: replications of the experiment with new seeds.
     """
+    whole = verdict.get("combined")
     every, kinds = verdict["claims"], {claim["kind"] for claim in verdict["claims"]}
     again = [asked_again(claim, contest) for claim in every]
     return {
@@ -68,6 +69,7 @@ def content(
         "tuned_by": metric_of(tune["metric"]).name if (tune := evidence.study.get("tune")) else "",
         "screening": tables.screening(evidence),
         "figures": figures,
+        "combined": combined.sentences(whole) if whole else [],
         "measured": measured(every),
         "sources": sources(every),
         "rules": {kind: KINDS[kind].rule for kind in KINDS if kind in kinds},

@@ -9,7 +9,16 @@ from typing import Any
 from ablate.config.labels import arm_label, factor_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.table import by_label, steps_of
-from ablate.evidence.types import Entry, Published, Run, Spread, Target, Verdict
+from ablate.evidence.types import (
+    Combined,
+    CombinedChange,
+    Entry,
+    Published,
+    Run,
+    Spread,
+    Target,
+    Verdict,
+)
 from ablate.metric.table import NOTHING, metric_of
 from ablate.phrases import grouped, listed, name_of, number_of, text
 from ablate.report.details import details
@@ -63,6 +72,8 @@ def comparable(evidence: Evidence, verdict: Verdict) -> dict[str, Table]:
         "time_to_target": targets(evidence, verdict),
         "published": published(evidence, verdict),
     }
+    if whole := verdict.get("combined"):
+        by_name |= {"changes": _changes(whole), "pairs": _pairs(whole)}
     return {name: table for name, table in by_name.items() if table is not None}
 
 
@@ -302,3 +313,46 @@ def _ours(verdict: Verdict, number: Published) -> list[str]:
         + _spread(by_name[name]["metrics"].get(number["metric"]), number["metric"])
         for name in names
     ]
+
+
+def by_effect(result: Combined) -> list[CombinedChange]:
+    """Return the changes with the best at the top; changes without an estimate come last."""
+    return sorted(result["changes"], key=lambda x: (x["effect"] is None, -(x["effect"] or 0.0)))
+
+
+def _changes(result: Combined) -> Table:
+    """Return a table of the effects of all changes, of which positive ones are better."""
+    rows = [
+        [
+            arm_label(change["level"]),
+            _gain(change["effect"], change["half_width"], result["metric"]),
+            _gain(change["average"], change["average_half_width"], result["metric"]),
+        ]
+        for change in by_effect(result)
+    ]
+    return Table(["Change", "Gain at the best rates", "Average gain over rates"], rows)
+
+
+def _pairs(result: Combined) -> Table | None:
+    """Return a table of the pairs of changes that interact most; None without pairs."""
+    say = metric_of(result["metric"]).say
+    rows = [
+        [
+            arm_label(pair["levels"]),
+            say(pair["found"], sign=True),
+            f"{say(pair['effect'], sign=True)} ± {say(pair['error'])}",
+            f"{pair['p']:.2g}",
+        ]
+        for pair in result["pairs"]
+    ]
+    head = ["Pair", "Found in one half", "Tested in the other (± standard error)", "p (Holm)"]
+    return Table(head, rows) if rows else None
+
+
+def _gain(effect: float | None, half: float | None, metric: str) -> str:
+    say = metric_of(metric).say
+    if effect is None:
+        return NOTHING
+    if half is None:
+        return f"{say(effect, sign=True)} (no interval)"
+    return f"{say(effect, sign=True)} ({say(effect - half)} to {say(effect + half)})"

@@ -106,7 +106,8 @@ def effect_of(claim: Question, design: Combinations, evidence: Evidence) -> Mean
     variance = float((deviations**2).sum())
     if not math.isfinite(effect + variance):
         return MeanDifference(math.nan, (), METHOD, counts)
-    parts = (Part(Variance(variance, estimates.df), 1.0, 1.0),)
+    runs = len(data.scores)
+    parts = (Part(Variance(variance * runs, estimates.df, METHOD), 1.0, float(runs)),)
     return MeanDifference(effect, parts, METHOD, counts)
 
 

@@ -33,6 +33,8 @@ def other_settings(arms: Sequence[Side], study: Study) -> dict[str, list[str]]:
 
     The parameter that the study tunes is left out, because caveats describe its values.
     """
+    if study.get("design"):  # recipes differ in the levels of all factors
+        return {}
     tune: Mapping[str, object] = study.get("tune") or {}
     named = {*study["factors"], str(tune.get("key")), FACTOR}
     by_arm = [_overrides(side.every, named) for side in arms]
@@ -51,6 +53,8 @@ def untuned_rates(claim: Question, arms: Sequence[Side], evidence: Evidence) -> 
 
     A part of the effect may then be the effect of the learning rate.
     """
+    if evidence.study.get("design"):  # rates are a factor
+        return []
     tuned: Mapping[str, object] = evidence.study.get("tune") or {}
     words = {
         run["cell"]: _overrides([run], {str(tuned.get("key")), FACTOR}) for run in evidence.runs

@@ -224,7 +224,7 @@ def _outlook(claim: Entry, answer: Answer) -> str:
         reason = kind_of(claim).beyond_most_seeds
         return "" if any(plan["seeds"] for plan in plans) else f"{reason[0].upper()}{reason[1:]}."
     fewest = min(more, key=lambda plan: cast(int, plan["seeds"]))
-    unit = UNITS.get(claim.get("design", ""), "seeds")
+    unit = UNITS.get(claim.get("design", ""), "runs" if "counts" in answer else "seeds")
     return f"About {fewest['seeds']:,} {unit} would show {_planned(claim, fewest['effect'])}."
 
 

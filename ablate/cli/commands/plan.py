@@ -12,8 +12,9 @@ import argparse
 import json
 import sys
 from contextlib import redirect_stdout
+from dataclasses import replace
 
-from ablate.cli.parser import Parser, one_of
+from ablate.cli.parser import NUMBER, Parser, one_of
 
 FIRST = "composing and checking the runs"
 
@@ -24,6 +25,8 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--json", action="store_true", help="print the plan as JSON")
     about = "time a few steps of each arm without a timed run"
     parser.add_key("sample", about, one_of("true", "false"))
+    parser.add_key("noise", "combinations: standard deviation between runs of a recipe", NUMBER)
+    parser.add_key("interaction", "combinations: that of the interaction of two changes", NUMBER)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -51,6 +54,7 @@ def run(arguments: argparse.Namespace) -> None:
             from ablate.sweep.runs import plan_runs
 
             plan = plan_of(plan_runs(*sweep))
+        plan = replace(plan, noise=arguments.noise or 1.0, interaction=arguments.interaction or 0.0)
         if arguments.sample == "true" and plan.untimed:
             from ablate.plan.sample import sampled
 
