@@ -16,9 +16,9 @@ from typing_extensions import TypedDict
 
 from ablate.config.study import RateGrid
 from ablate.errors import UserError, likely
-from ablate.stats.combinations.effects import Rate, Runs
+from ablate.stats.combinations.effects import Runs
 from ablate.stats.combinations.forecast import expected_errors
-from ablate.stats.combinations.plan import Pair, Plan, draw, imbalance
+from ablate.stats.combinations.plan import Pair, Plan, Rate, draw, imbalance
 
 DESIGN = "combinations"  # value of study.design
 VARIANT = "variant"  # config key that names the recipe of a run
@@ -82,7 +82,7 @@ def plan_of(design: Combinations) -> Plan:
     check(design)
     size = design["recipes"], sizes(design), [*_excluded(design)], design["repeated"]
     try:
-        return draw(*size, design["drawn_with"])
+        return draw(*size, design["drawn_with"], rate_column(design))
     except ValueError as error:
         raise UserError(f"study.excluded: {error}; exclude fewer pairs") from None
 
