@@ -132,12 +132,14 @@ def problem_of(effect: MeanDifference, rates: Rates | None) -> Reason | None:
 
 def combined(evidence: Evidence) -> Combined | None:
     """Return what a study of combinations found about all its factors, in the metric of its first
-    claim; None for another study.
+    claim; None for another study, and if no run learned.
     """
     if (design := design_of(evidence)) is None:
         return None
     claim = evidence.study["claims"][0]
     data = scored(claim, design, evidence)
+    if not len(data.scores):
+        return None
     scores = data.scores[:, 0]
     measured = interaction(data.runs, scores)
     average = average_effects(data.runs, data.scores)
