@@ -28,7 +28,7 @@ Grade = Literal[
 Method = Literal[
     "every case", "t", "skewed t", "moderated t", "sign test", "Barnard", "none",
     "Welch", "one sample", "contrast", "corrected Welch", "corrected one sample",
-    "corrected contrast", "stated noise", "least squares",
+    "corrected contrast", "stated noise", "least squares", "combinations",
 ]  # fmt: skip
 Noise = Literal["seeds", "sentences", "groups of sentences", "runs"]
 # values by metric, and optimiser steps under the key `step`; None means not finite

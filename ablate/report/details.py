@@ -34,6 +34,7 @@ METHODS = {
     **{f"corrected {name}": f"{name}, t corrected for skewness" for name in INDEPENDENT},
     "stated noise": "z, or t with the stated degrees of freedom",
     "least squares": "t of a least-squares slope",
+    "combinations": "t at chosen learning rates, jackknife over recipes",
     "none": "none: a single pair has no spread",
 }
 SOURCES = {"sentences": "test sentences", "groups of sentences": "groups of test sentences"}
