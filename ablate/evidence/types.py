@@ -429,7 +429,7 @@ class CombinedPair(TypedDict):
     """The interaction of two levels, found on one half of the recipes and tested on the other."""
 
     levels: dict[str, str]
-    found: float
+    selected: float
     effect: float
     error: float
     p: float

@@ -339,7 +339,7 @@ def _pairs(result: Combined) -> Table | None:
     rows = [
         [
             arm_label(pair["levels"]),
-            say(pair["found"], sign=True),
+            say(pair["selected"], sign=True),
             f"{say(pair['effect'], sign=True)} ± {say(pair['error'])}",
             f"{pair['p']:.2g}",
         ]

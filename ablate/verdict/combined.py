@@ -167,7 +167,7 @@ def combined(evidence: Evidence) -> Combined | None:
         "pairs": [
             {
                 "levels": {**_named(design, test.pair[0]), **_named(design, test.pair[1])},
-                "found": test.found,
+                "selected": test.selected,
                 "effect": test.effect,
                 "error": test.error,
                 "p": test.p,
