@@ -6,7 +6,7 @@ is the baseline.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
@@ -14,7 +14,7 @@ import numpy as np
 from omegaconf import DictConfig, OmegaConf, read_write
 from typing_extensions import TypedDict
 
-from ablate.config.study import RateGrid
+from ablate.config.study import FactorLevels, RateGrid
 from ablate.errors import UserError, likely
 from ablate.stats.combinations.effects import Runs
 from ablate.stats.combinations.forecast import expected_errors
@@ -25,8 +25,6 @@ VARIANT = "variant"  # config key that names the recipe of a run
 RATE = "rate"  # the factor of the learning rate
 RUNS_PER_EFFECT = 5
 
-Factors = Mapping[str, Mapping[str, Mapping[str, Any]]]
-
 
 class Combinations(TypedDict):
     """The design of a study of combinations."""
@@ -34,7 +32,7 @@ class Combinations(TypedDict):
     recipes: int  # number of different recipes
     repeated: int  # number of recipes that run twice, which measures run-to-run variation
     drawn_with: int  # seed of the random plan
-    levels: dict[str, dict[str, dict[str, Any]]]  # overrides, as {factor: {level: {key: value}}}
+    levels: FactorLevels
     rate: RateGrid | None  # learning rates; null: all recipes have the rate of the config
     excluded: list[dict[str, str]]  # pairs of levels of two factors that no recipe has
 

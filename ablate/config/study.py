@@ -133,6 +133,10 @@ class Screen(TypedDict):
     claims: dict[str, dict[str, Any]]  # other settings of single claims, as {variant: {key: value}}
 
 
+# overrides of the levels of each factor, as {factor: {level: {key: value}}}
+FactorLevels = dict[str, dict[str, dict[str, Any]]]
+
+
 class RateGrid(TypedDict):
     """The learning rates of a study of combinations, which depend on the level of a factor."""
 
@@ -171,7 +175,7 @@ class Study(TypedDict):
     third: NotRequired[int | None]  # combinations: train only this third, 1 to 3; null: all runs
     # combinations: overrides of the levels, as {factor: {level: {key: value}}}; the first level of
     # a factor is the baseline
-    levels: NotRequired[dict[str, dict[str, dict[str, Any]]]]
+    levels: NotRequired[FactorLevels]
     rate: NotRequired[RateGrid | None]  # combinations: learning rates; null: one rate
     # combinations: pairs of levels that no recipe has, as {factor: level, factor: level}
     excluded: NotRequired[list[dict[str, str]]]

@@ -7,7 +7,7 @@ different rates, the claim is undecided, because its runs are then a selection.
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -49,12 +49,17 @@ class Scored(NamedTuple):
 
 def design_of(evidence: Evidence) -> Combinations | None:
     """Return the design of a study of combinations; None for another study."""
-    study: Mapping[str, Any] = evidence.study
+    study = evidence.study
     if not study.get("design"):
         return None
-    usual: Mapping[str, Any] = {"repeated": 0, "drawn_with": 0, "rate": None, "excluded": []}
-    keys = Combinations.__annotations__
-    return cast(Combinations, {key: study.get(key, usual.get(key)) for key in keys})
+    return {
+        "recipes": study["recipes"],
+        "repeated": study.get("repeated", 0),
+        "drawn_with": study.get("drawn_with", 0),
+        "levels": study["levels"],
+        "rate": study.get("rate"),
+        "excluded": study.get("excluded", []),
+    }
 
 
 def scored(claim: Question, design: Combinations, evidence: Evidence) -> Scored:
