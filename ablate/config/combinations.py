@@ -238,7 +238,7 @@ def design_of(config: DictConfig) -> Combinations | None:
         UserError: the design is impossible, or has too few runs for its effects.
     """
     study = config.get("study")
-    if study is None or study.design is None:
+    if study is None or study.get("design") is None:
         return None
     if study.design != DESIGN:
         raise UserError(f"study.design={study.design}: {likely(study.design, [DESIGN])}")
@@ -301,8 +301,8 @@ def levels_of(config: DictConfig) -> dict[str, object] | None:
 def settings_of_levels(config: DictConfig) -> dict[str, dict[str, object]]:
     """Return the config keys that each level sets, by `factor=level`, and the learning rates."""
     runs = runs_in(config)
-    levels = OmegaConf.to_container(config.study.levels)
-    named = {
+    levels = cast(FactorLevels, OmegaConf.to_container(config.study.levels))
+    named: dict[str, dict[str, object]] = {
         f"{f}={name}": sets for f, of_factor in levels.items() for name, sets in of_factor.items()
     }
     rates = {run.levels[RATE] for run in runs if RATE in run.levels}

@@ -71,9 +71,7 @@ def conclude(evidence: Evidence) -> Verdict:
     for _, claim in (*judged, *early):
         claim["exploratory"] |= bool(departed or asked_of(claim, evidence)["tried"])
     claims = [claim for _, claim in judged]
-    whole = combined(evidence)
-    return {
-        **({"combined": whole} if whole else {}),
+    verdict: Verdict = {
         "experiment": evidence.name,
         "regime": _setting(evidence),
         "components": registration.get("components", {}),
@@ -94,6 +92,9 @@ def conclude(evidence: Evidence) -> Verdict:
             for label, runs in by_label(evidence.runs).items()
         ],
     }
+    if whole := combined(evidence):
+        verdict["combined"] = whole
+    return verdict
 
 
 def _setting(evidence: Evidence) -> Setting:

@@ -62,9 +62,9 @@ class AblateSweeper(basic_sweeper.BasicSweeper):
             raise UserError(
                 f"{', '.join(empty)} has no values, so there are no runs: give at least one value"
             )
-        third = self.config.study.third if self.config.study else None
-        runs = [run for run in runs_in(self.config) if third in (None, run.third)]
-        if runs:  # a recipe and its seed belong together
+        if runs := runs_in(self.config):  # a recipe and its seed belong together
+            third = self.config.study.third
+            runs = [run for run in runs if third in (None, run.third)]
             pairs = [[f"{FACTOR}={run.name}", f"seed={run.seed}"] for run in runs]
             batches = [[[*job, *pair] for job in batch for pair in pairs] for batch in batches]
         return [with_changes(batch, changes) for batch in batches]
