@@ -63,18 +63,6 @@ def cut(path):
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
-def test_damaged_results_are_named_and_made_again(go, left, finished, capfd):
-    result, folder, tests = finished
-    whole = left(result)
-    for path, trained in ((tests / "result.json", False), (folder / "result.json", True)):
-        cut(path)
-        capfd.readouterr()
-        again = go("finished")
-        assert f"{path} is damaged" in capfd.readouterr().out
-        assert again["trained"] is trained
-        assert left(again) == whole
-
-
 def test_damaged_weights_are_named_and_trained_again(go, finished, capfd):
     _, folder, _ = finished
     cut(folder / "weights.pt")

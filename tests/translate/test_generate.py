@@ -70,10 +70,6 @@ def call(monkeypatch, capfdbinary):
     "prompt",
     [
         "the cat 1\nand ä",
-        *(
-            pytest.param(prompt, marks=pytest.mark.slow)
-            for prompt in ("", "A" * 40, "Ab:\n", "\n\n")
-        ),
     ],
 )
 def test_a_prompt_is_continued(call, trained, prompt):
@@ -105,8 +101,6 @@ def test_a_model_of_lines_continues_one_line(call, trained):
     ("text", "words"),
     [
         ("the ß".encode(), "'ß'"),
-        ("na€ve €\x07".encode(), "'na€ve'"),
-        (b"the\tcat", r"'\t'"),
         (b"caf\xe9", "byte 3"),
     ],
 )
@@ -117,7 +111,11 @@ def test_a_prompt_that_cannot_be_read(call, trained, text, words):
 
 
 @pytest.mark.parametrize(
-    "words", [["temperature=-1"], ["tokens=0"], ["top=0"], ["count=x"], ["seed=-1"], ["length=3"]]
+    "words",
+    [
+        ["temperature=-1"],
+        ["length=3"],
+    ],
 )
 def test_settings_that_are_not_possible(call, trained, words):
     status, out, err = call("generate", trained.documents, *words)
@@ -187,13 +185,9 @@ def test_a_translator_is_scored_on_another_test_set(call, finished, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "data= is missing"),
         (["data=text"], "data.files is an empty list"),
         (["data=text", "data.test=[gone.txt]"], "gone.txt"),
-        (["data=nothing"], "nothing"),
-        (["data=text", "data.fils=[x]"], "data.fils"),
         (["data=text", "data.test=[x]", "optimizer.lr=1"], "optimizer.lr=1"),
-        (["data=shakespeare", "split=dev"], "split=dev"),
     ],
 )
 def test_what_cannot_be_scored(call, trained, words, message):

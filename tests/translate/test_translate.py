@@ -1,4 +1,6 @@
+import codecs
 import io
+import os
 import re
 import subprocess
 import sys
@@ -83,7 +85,6 @@ def test_a_translation_with_a_line_feed_stays_on_its_line():
     [
         (1, [*["Hund"] * 3, "x" * 59, "ein", "y" * 400], ["2 lines", "line 4)"]),
         (64, ["", "die " * 100], ["1 lines ", "line 2)"]),
-        (64, ["ä" * 61] * 70, ["70 lines", "line 1)"]),
         (1, ["x" * 58, "", " "], []),
     ],
 )
@@ -104,20 +105,12 @@ def test_blank_lines_stay_blank(translate, finished, lines):
     assert translate(f"checkpoint={finished}") == (0, "", "")
 
 
-def test_windows_line_ends_and_a_last_line_without_end_are_read(translate, finished, lines):
-    expected = translate(f"checkpoint={finished}", text=text_of(lines[:2]))
-    text = f"{lines[0]}\r\n{lines[1]}".encode()
-    assert translate(f"checkpoint={finished}", text=text) == expected
-
-
-@pytest.mark.parametrize("mark", [b"\xef\xbb\xbf", b""])
-@pytest.mark.parametrize("end", [b"\n", b"\r\n", b""])
-@pytest.mark.parametrize("inside", ["\u2028", "\x85", "\x0c", "\r", "\ufeff"])
-def test_standard_input_is_read_as_any_text(tmp_path, mark, end, inside):
-    text = f"a{inside}b\nsecond\nthird".encode()
+def test_standard_input_is_read_as_any_text(tmp_path):
+    lines = ["a\u2028b", "c\x85d", "e\x0cf", "g\rh", "i\ufeffj", "last"]
     with open(tmp_path / "translations", "wb") as target:
-        translate_stream(echo(99), 2, io.BytesIO(mark + text + end), target)
-    assert (tmp_path / "translations").read_bytes() == text + b"\n"
+        stream = io.BytesIO(codecs.BOM_UTF8 + "\r\n".join(lines).encode())
+        translate_stream(echo(99), 2, stream, target)
+    assert (tmp_path / "translations").read_bytes() == text_of(lines)
 
 
 def test_search_settings_can_be_replaced(translate, finished, lines):
@@ -144,16 +137,9 @@ def test_the_command_works_in_a_process_of_its_own(finished, lines):
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        ("chekpoint=x", "unknown argument chekpoint=: did you mean checkpoint=?"),
         ("batch=many", "batch=many: it must be a whole number, at least 1"),
-        ("batch=0", "batch=0: it must be a whole number, at least 1"),
-        ("threads=-1", "threads=-1: it must be a whole number, at least 1"),
         ("device=abacus", "device=abacus cannot be used"),
         ("search.sise=3", "unknown key search.sise: did you mean size?"),
-        ("search.size=0", "search.size is 0: it must be a whole number, at least 1"),
-        ("search=beam", "unknown argument search=: did you mean search.KEY=?"),
-        ("search.size=[", "search.size=[: it must be a value as in an override"),
-        ("checkpoint=", "checkpoint= has no value"),
         ("checkpoint=/no/such/run", "checkpoint=/no/such/run: there is no such folder"),
     ],
 )
@@ -162,10 +148,6 @@ def test_wrong_arguments_are_one_sentence(translate, finished, argument, message
     assert (status, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
-
-
-def test_a_checkpoint_is_needed(translate):
-    assert "checkpoint= is missing" in translate()[2]
 
 
 def test_text_that_is_not_utf8_names_the_line(translate, finished, lines):
@@ -192,21 +174,9 @@ def pickle_code(run):
     return "weights.pt is damaged"
 
 
-def save_no_mapping(run):
-    torch.save([1, 2], run / "weights.pt")
-    return "weights.pt is damaged"
-
-
 def widen_model(run):
     edit(run, lambda config: config["model"].update(d_ff=64))
     return "has the weights of another model: decoder.layers.0.feed_forward."
-
-
-def rename_weight(run):
-    weights = torch.load(run / "weights.pt")
-    weights["extra"] = torch.zeros(())
-    write_tensors(run / "weights.pt", weights)
-    return "extra is a number there and missing in the model"
 
 
 def drop_config(run):
@@ -219,20 +189,10 @@ def garble_config(run):
     return "config.yaml is not a run's config"
 
 
-def empty_config(run):
-    (run / "config.yaml").write_text("")
-    return "config.yaml is not a run's config (KeyError: 'model')"
-
-
 def misspell_model(run):
     edit(run, lambda config: config["model"].update(d_modle=3))
     reason = "Transformer.__init__() got an unexpected keyword argument 'd_modle'"
     return f"model.d_modle=3: {reason}"
-
-
-def misspell_component(run):
-    edit(run, lambda config: config["model"]["norm"].update(epsilon=3.0))
-    return "unexpected keyword argument 'epsilon'"
 
 
 def drop_vocabulary(run):
@@ -258,26 +218,9 @@ def start_a_process(run):
     return "search.max_ratio has _target_='torch.distributed.elastic."
 
 
-def write_elsewhere(run):
-    writer = {"_target_": "torch.utils.tensorboard.SummaryWriter", "log_dir": str(run / HARM)}
-    edit(run, lambda config: config.update(search=writer))
-    return "search has _target_='torch.utils.tensorboard.SummaryWriter', which is not trusted"
-
-
-def export_elsewhere(run):
-    exporter = {"_target_": "torch.package.PackageExporter", "f": str(run / HARM)}
-    edit(run, lambda config: config["model"]["norm"].update(eps=exporter))
-    return "model.norm.eps has _target_='torch.package.PackageExporter', which is not trusted"
-
-
 def interpolate(run):
     edit(run, lambda config: config["search"].update(size="${oc.env:HOME}"))
     return "search.size is '${oc.env:HOME}'"
-
-
-def leave_a_size_out(run):
-    edit(run, lambda config: config["model"].pop("d_model"))
-    return "'d_model'"
 
 
 def nest_aliases(run):
@@ -303,22 +246,15 @@ HARMS = (
     drop_weights,
     damage_weights,
     pickle_code,
-    save_no_mapping,
     widen_model,
-    rename_weight,
     drop_config,
     garble_config,
-    empty_config,
     misspell_model,
-    misspell_component,
     drop_vocabulary,
     damage_vocabulary,
     name_foreign_code,
     start_a_process,
-    write_elsewhere,
-    export_elsewhere,
     interpolate,
-    leave_a_size_out,
     nest_aliases,
     link_vocabulary,
     link_weights,
@@ -380,7 +316,29 @@ def drop_record(run):
     return "result.json"
 
 
-CHANGES = (fewer_heads, other_piece, flip_a_weight, other_weights, edit_record, drop_record)
+def name_files_elsewhere(run):
+    from ablate.record.files import seal, write_json
+
+    write_json(run / "result.json", seal({"weights": "", "files": {"../x": ""}}))
+    return "../x"
+
+
+def pipe_as_config(run):
+    (run / "config.yaml").unlink()
+    os.mkfifo(run / "config.yaml")
+    return "config.yaml"
+
+
+CHANGES = (
+    name_files_elsewhere,
+    pipe_as_config,
+    fewer_heads,
+    other_piece,
+    flip_a_weight,
+    other_weights,
+    edit_record,
+    drop_record,
+)
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
