@@ -45,6 +45,8 @@ SMALL = (
     "model.n_heads=2",
     "search.max_ratio=0.5",  # an untrained model writes as much as it may
     "search.max_extra=1",
+    "validation_search.max_ratio=0.5",
+    "validation_search.max_extra=1",
 )
 LONGEST = {"verdict", "site", "screen", "parts", "committed", "sweep/test_sweep"}  # of a few tests
 CHECKS = BeartypeConf(violation_type=jaxtyping.TypeCheckError)

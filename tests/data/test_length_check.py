@@ -64,9 +64,12 @@ def test_the_table_may_be_exactly_as_long_as_asked_for(check):
     ("overrides", "message"),
     [
         ([rows(3)], r"max_length=3 is too short for the sources of train"),
-        ([rows(40), "search.max_ratio=9.0"], r"translations of test \(search.max_ratio=9.0 and "),
         (
-            [rows(40), "validation_search.max_extra=40", "search.max_ratio=0"],
+            [
+                rows(40),
+                *("validation_search.max_ratio=1.5", "validation_search.max_extra=40"),
+                "search.max_ratio=0",
+            ],
             r"translations of validation \(validation_search.max_ratio=1.5 and .*max_extra=40\)",
         ),
         ([rows(30), "search.max_ratio=1.0", "test_splits=[test,test_long]"], "of test_long"),
@@ -75,19 +78,6 @@ def test_the_table_may_be_exactly_as_long_as_asked_for(check):
 def test_what_does_not_fit_is_named(check, overrides, message):
     with pytest.raises(UserError, match=message):
         check(*overrides)
-
-
-@pytest.mark.parametrize(
-    ("overrides", "unit"),
-    [
-        (["model=decoder_only", "task=language_model"], "texts"),
-        (["model=encoder_only", "task=masked_language_model"], "texts"),
-        (["model=decoder_only", "task=language_model", "batch.context=16"], "contexts"),
-    ],
-)
-def test_the_message_for_a_task_without_sources_names_no_sources(check, overrides, unit):
-    with pytest.raises(UserError, match=f"max_length=3 is too short for the {unit} of"):
-        check(rows(3), *overrides)
 
 
 def test_translations_as_long_as_the_limit_fit_the_table(compose, small):
