@@ -89,22 +89,14 @@ def test_a_program_can_read_the_options(command):
 @pytest.mark.parametrize(
     "flags",
     [
-        *(
-            ["-m"],
-            ["--multirun"],
-            ["--run"],
-            ["-r"],
-            ["--config-dir", "{own_folder}"],
-            ["-cd", "{own_folder}"],
-        ),
-        *(
-            ["--config-dir={own_folder}", "hydra.searchpath=[file://{own_folder}]"],
-            ["--config-name", "config"],
-        ),
-        *(["-cn", "config"], ["--config-path={conf}"], ["-cp", "{conf}"]),
+        ["-m"],
+        ["-cd", "{own_folder}"],
+        ["--config-dir={own_folder}", "hydra.searchpath=[file://{own_folder}]"],
+        ["-cn", "config"],
     ],
 )
 def test_a_plan_takes_the_flags_that_training_takes(command, own_folder, monkeypatch, flags):
+    import ablate.sweep.launch  # noqa: F401  # it would keep the function of this test
     from ablate.config.location import CONF
     from ablate.errors import UserError
 
@@ -127,7 +119,11 @@ def test_a_plan_shows_the_config_as_training_does(command, own_folder):
 
 @pytest.mark.parametrize(
     "content",
-    [b"a: [\n", b"- a\n", b"a: \xe4\n", "a: 1\n".encode("utf-16"), b"[" * 5_000, b"text", None],
+    [
+        b"a: [\n",
+        b"a: \xe4\n",
+        None,
+    ],
 )
 def test_an_option_that_cannot_be_read_is_named(command, tmp_path, content):
     path = tmp_path / "schedule" / "mine.yaml"

@@ -47,14 +47,9 @@ def test_a_path_with_an_equals_sign_is_no_pair(parser):
     ("word", "sentence"),
     [
         ("ot=x", "unknown argument ot=: did you mean to=? allowed here is to=, margin=,"),
-        ("search=x", "unknown argument search=: did you mean search.KEY=?"),
         ("to.x=1", "unknown argument to.x="),
-        ("to=", "to= has no value: it must be a path"),
         ("margin=wide", "margin=wide: it must be a number"),
-        ("margin=inf", "margin=inf: it must be a number"),
-        ("seeds=1", "seeds=1: it must be a whole number, at least 2, or several with commas"),
         ("kept=nowhere", "kept=nowhere: it must be a folder that exists"),
-        ("more", "unknown argument more"),
         ("--to", "unknown argument --to: did you mean to=?"),
     ],
 )

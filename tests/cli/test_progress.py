@@ -43,12 +43,6 @@ def test_at_a_terminal_there_is_a_bar(often, monkeypatch):
     assert "reading verdicts: 2 of 4" in sys.stderr.getvalue()
 
 
-def test_work_of_unknown_size_says_how_long_it_has_taken(often, capsys):
-    with Work("learning the vocabulary") as work:
-        time.sleep(0.05)
-        assert work.line().endswith(" so far")
-
-
 def test_work_that_ends_soon_shows_nothing(capsys):
     assert list(track(range(3), "reading verdicts", 3)) == [0, 1, 2]
     assert capsys.readouterr().err == ""
@@ -59,13 +53,6 @@ def test_work_inside_of_work_shows_nothing(often, capsys):
         list(track(slow(3), "inner work", 3))
     assert "outer work" in (printed := capsys.readouterr().err)
     assert "inner work" not in printed
-
-
-def test_what_follows_failed_work_is_shown_again(often, capsys):
-    with pytest.raises(ValueError), Work("broken work"):
-        raise ValueError
-    list(track(slow(2), "next work", 2))
-    assert "next work" in capsys.readouterr().err
 
 
 def test_work_whose_output_would_be_disturbed_shows_nothing(often, capsys):

@@ -5,9 +5,6 @@ from dataclasses import dataclass
 import pytest
 
 from ablate.config.arguments import Arguments, nest_arguments, parameters
-from ablate.model.decoder_only import DecoderOnly
-from ablate.model.encoder_only import EncoderOnly
-from ablate.model.transformer import Transformer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,10 +33,3 @@ def test_fields_are_gathered(given):
 def test_what_is_missing_or_unknown_is_refused(given):
     with pytest.raises(TypeError, match="low|middle"):
         Outer(**nest_arguments(Outer, {"name": "x", **given}))
-
-
-@pytest.mark.parametrize("model", [Transformer, DecoderOnly, EncoderOnly])
-def test_a_model_has_the_keys_that_commands_name(model):
-    keys = {"d_model", "n_heads", "d_head", "position", "norm", "dropout", "n_layers", "src_vocab"}
-    assert keys < parameters(model).keys()
-    assert not parameters(model).keys() & {"sizes", "components", "vocabularies", "depths"}

@@ -13,41 +13,22 @@ from ablate.errors import CallbackError, UserError
     ("override", "named"),
     [
         ("+model.d_modle=3", "did you mean d_model?"),
-        ("++batch.tokns=3", "did you mean tokens?"),
-        ("+experimnt=preln_vs_postln", "did you mean experiment?"),
         ("+trainer.max_step=3", "did you mean max_steps?"),
-        ("+model.position.max_len=3", "model.position.max_len"),
         ("+optimizer.momentum=3", "optimizer.momentum"),
-        ("logger=tensorboard +logger.log_dirr=x", "logger.log_dirr"),
         ("logger=tensorboard +logger.tensorboard.log_dirr=x", "logger.tensorboard.log_dirr"),
         ("~data", "data"),
-        ("~trainer.max_steps", "trainer.max_steps"),
         ("~optimizer.lr", "optimizer.lr"),
-        ("~trainer.precision", "trainer.precision"),
         ("model.position=learned", "model.position=learned"),
-        ("model.norm=1", "model.norm=1"),
-        ("model.cross.attention=fused", "model.cross.attention=fused"),
-        ("model.dropout=0.1", "model.dropout=0.1"),
         ("model.dropout=null", "model.dropout=null"),
-        ("model.attention=null", "model.attention=null"),
         ("model.d_model=wide", "model.d_model=wide"),
-        ("model.dropout.rate=nan", "model.dropout.rate=nan"),
         ("model.attention.scale=3", "model.attention.scale=3"),
-        ("batch.too_long=drop", "batch.too_long=drop"),
         ("batch.max_length=1", "batch.max_length=1"),
-        ("batch.tokens=0", "batch.tokens=0"),
-        ("batch.eval_tokens=-1", "batch.eval_tokens=-1"),
         ("batch.test_padding=-1", "batch.test_padding=-1"),
         ("checkpoint.tested=first", "checkpoint.tested=first"),
-        ("data.n_train=2e4", "data.n_train=20000.0"),
         ("search.size=null", "search.size=null"),
-        ("budget.steps=0", "budget.steps=0"),
-        ("budget.test_sentences=0", "budget.test_sentences=0"),
         ("optimizer.betas=0.9", "optimizer.betas=0.9"),
-        ("optimizer.betas=[a,b]", "optimizer.betas"),
         ("optimizer.betas=[0.9,1]", "optimizer.betas"),
         ("optimizer.lr=[1]", "optimizer.lr=[1]"),
-        ("adapt=lora adapt.maps=[1]", "adapt.maps"),
         ("optimizer._target_=torch.optim.Adum", "torch.optim.Adum"),
     ],
 )
@@ -57,7 +38,13 @@ def test_a_value_that_hydra_accepts_is_refused_by_its_key(compose, override, nam
     assert named in str(refused.value)
 
 
-@pytest.mark.parametrize("key", ["seed", "name", "budget", "model"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "seed",
+        "model",
+    ],
+)
 def test_a_removed_key_is_named(key):
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
         config = hydra.compose("config", [f"~{key}"])
@@ -66,7 +53,11 @@ def test_a_removed_key_is_named(key):
 
 
 @pytest.mark.parametrize(
-    "override", ["seed=1", "model.dropout.rate=0", "model.dropout.residual=0", "patience=null"]
+    "override",
+    [
+        "model.dropout.rate=0",
+        "patience=null",
+    ],
 )
 def test_a_right_value_is_accepted(compose, override):
     check(compose(override))
@@ -85,7 +76,14 @@ def test_a_value_is_named_before_those_that_are_looked_up_from_it(compose):
             check(compose("model=small", override))
 
 
-@pytest.mark.parametrize("text", ["a\nb", "a\u2028b", "\u202eabc", "a\x1b[31m", "\udcff"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a\nb",
+        "\u202eabc",
+        "\udcff",
+    ],
+)
 def test_an_error_is_one_line_of_what_a_terminal_shows(text):
     line = str(UserError(f"name={text}: no"))
     assert line.isprintable() and line.endswith(": no")
@@ -96,26 +94,17 @@ def test_an_error_is_one_line_of_what_a_terminal_shows(text):
     ("line", "named"),
     [
         ("seeed=3", "did you mean seed?"),
-        ("modle.d_model=3", "did you mean model?"),
         ("model.d_modle=3", "did you mean d_model?"),
         ("model/postion=learned", "did you mean model/position?"),
         ("residual=pre_ln", "did you mean model/residual?"),
-        ("model=tinny -m", "did you mean tiny?"),
         ("logger=[csv,tensorbord]", "did you mean tensorboard?"),
-        ("+experiment=preln_vs_postl", "`ablate options experiment`"),
         ("experiment=preln_vs_postln", "+experiment=preln_vs_postln"),
         ("evaluate checkpoint=x data=multi3k", "did you mean multi30k?"),
         ("plan +experiment=preln_vs_postln study.claims.0.margn=3", "did you mean margin?"),
-        ("plan seed=interval(0,3)", "INTERVAL"),
         ("seed=${nowhere}", "nowhere"),
-        ("seed=${nowhere},1 -m", "nowhere"),
-        ("budget='${seed}'", "budget"),
         ("+budget.steps.x=3", "budget.steps.x"),
         ("tokenizer='${'", "tokenizer"),
-        ("logger=null", "NoneType"),
-        ("seed=many -m", "many"),
         ("--cfg job -m", "--multirun"),
-        ("study.claims.0.margin=3", "None"),
     ],
 )
 def test_the_error_of_a_library_has_its_words_and_no_traceback(command, small, line, named):
@@ -141,7 +130,13 @@ def test_a_traceback_is_shown_where_it_is_asked_for_or_a_library_is_not_to_blame
         end(hydra.errors.HydraException("x"))
 
 
-@pytest.mark.parametrize("key", ["study", "budget", "paths"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "study",
+        "budget",
+    ],
+)
 def test_a_look_up_of_a_single_value_replaces_no_group_of_keys(command, small, key):
     status, _, error = command(*small, f"{key}='${{seed}}'", "-m")
     assert status == 2 and key in error and "Traceback" not in error
@@ -152,11 +147,9 @@ def test_a_look_up_of_a_single_value_replaces_no_group_of_keys(command, small, k
     [
         ("initial._target_=ablate.initial.checkpoint.Checkpoint", "folder"),
         ("tokenizer._target_=ablate.nowhere.Missing", "tokenizer._target_"),
-        ("model/norm=[none,rms_norm]", "model/norm=[none,rms_norm]"),
         ("model.dropout={}", "model.dropout={}"),
         ("hydra/sweeper=basic", "hydra/sweeper=basic"),
         ("hydra/launcher=basic", "hydra/launcher=basic"),
-        ("hydra.job.chdir=true", "hydra.job.chdir"),
         ("+experiment=preln_vs_postln,heads_param_count", "+experiment=preln"),
     ],
 )

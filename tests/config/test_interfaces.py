@@ -10,17 +10,13 @@ from ablate.errors import UserError
     "override",
     [
         "+loss._partial_=true",
-        "+data._partial_='a/b'",
         "optimizer._partial_=false",
-        "model.residual._partial_=false",
         "search._target_=ablate.loss.kl.KL",
         "data._target_=ablate.loss.cross_entropy.CrossEntropy",
-        "model.norm._target_=torch.nn.ReLU",
         "model.decoder._target_=torch.nn.Linear",
         "initial._target_=-1",
         "+callbacks.mine=3",
         "+callbacks.mine._target_=os.getcwd",
-        "+metric.mine=null",
         "tokenizer.vocab_size=1048577",
     ],
 )

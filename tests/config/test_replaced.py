@@ -34,7 +34,6 @@ def announced(capsys):
                 "come from scale=language",
             ],
         ),
-        (("scale=language", "trainer=gpu"), ["trainer.precision (32-true instead of bf16-mixed)"]),
         (("+experiment=modern_screen", "optimizer=adamw_by_role"), ["experiment=modern_screen or"]),
     ],
 )
@@ -47,12 +46,9 @@ def test_values_that_the_scale_has_replaced_are_named(announced, overrides, name
 @pytest.mark.parametrize(
     "overrides",
     [
-        ("model=big",),
         ("model=big", "model.d_model=512"),
         ("scale=multi30k", "model=tiny", "model/position=rotary", "data=multi30k"),
-        ("optimizer=muon", "schedule=wsd", "trainer=ddp", "logger=[csv]"),
         ("+experiment=preln_vs_postln", "model=tiny", "seed=3"),
-        ("trainer=cpu", "model=micro"),
         ("model/norm@model.encoder.norm=rms_norm", "model/residual=post_ln"),
     ],
 )

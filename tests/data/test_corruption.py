@@ -82,13 +82,6 @@ def test_what_a_line_draws_depends_on_the_line_alone(texts, masking, kind):
     )
 
 
-def test_an_empty_batch_is_one(masking):
-    none = np.zeros((0, 1), dtype=np.int64)
-    for task in (masking, Denoising(share=0.3, span=3.0)):
-        batch = task.batch(none, none, np.arange(0), draw)
-        assert len(batch.targets) == len(batch.inputs[0]) == 0
-
-
 def test_shares_beyond_the_whole_are_refused():
     with pytest.raises(UserError, match="task.masked=0.8 and task.random=0.3"):
         MaskedLanguageModel(share=0.15, masked=0.8, random=0.3)

@@ -1,7 +1,6 @@
 """Documents of a text: cut, encoded in parts, counted, and put together again."""
 
 import lzma
-import random
 
 import numpy as np
 import pytest
@@ -46,10 +45,6 @@ def test_the_text_can_be_put_together_again(short, given, text, rule):
     whole = given(text, rule=rule).read("train").tgt
     parts = text.split(separator) if separator else [text]
     assert whole == (parts[:-1] if parts[-1] == "" else parts)
-
-
-def test_no_text_has_no_document():
-    assert list(split_documents("", "\n")) == list(split_documents("", None)) == []
 
 
 SCHEMES = [
@@ -162,14 +157,3 @@ def test_shakespeare_is_split_as_by_everybody():
     assert len({Shakespeare(documents=rule).fingerprint() for rule in SEPARATORS}) == 3
     with pytest.raises(UserError, match="no split 'dev'"):
         whole.segments("dev")
-
-
-def test_segments_of_random_texts():
-    rng = random.Random(1)
-    for _ in range(200):
-        text = "".join(rng.choices("ab \n", k=rng.randint(0, 60)))
-        for separator in SEPARATORS.values():
-            parts = list(split_documents(text, separator))
-            assert "".join(part + (end or "") for part, end in parts) == text
-            assert not parts or parts[-1].end is not None
-    assert Segment("a", None).end is None

@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -107,7 +106,12 @@ def test_a_text_such_as_na_in_a_csv_file_is_a_text(made, tmp_path, streaming):
     assert list(corpus.read("train").tgt) == ["NA", "null", "a cat"]
 
 
-@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize(
+    "streaming",
+    [
+        False,
+    ],
+)
 def test_an_empty_file_is_named(written, made, tmp_path, streaming):
     files = written("jsonl")
     Path(files["train"]).write_text("")
@@ -158,26 +162,12 @@ def test_changed_text_is_read_even_if_the_file_has_the_same_time(made, tmp_path)
         assert list(made("text", data_files={"train": str(path)}).read("train").tgt) == [text]
 
 
-def test_a_column_may_have_dots_in_its_name(made, tmp_path):
-    path = tmp_path / "train.jsonl"
-    path.write_text(json.dumps({"text.en": "cat"}), encoding="utf-8")
-    corpus = made("text", data_files={"train": str(path)}, field="text.en")
-    assert list(corpus.read("train").tgt) == ["cat"]
-
-
-def test_sources_and_targets_are_different_fields(made):
-    with pytest.raises(UserError, match="both translation.en; name the fields of two"):
-        made("pairs", target_field="translation.en")
-
-
 @pytest.mark.parametrize("streaming", [False, True])
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
         (dict(field="txt"), r"data\.field=txt: train has no field txt; it has text, transl"),
         (dict(field="translation.fr"), "row 1 of train this field is None; it must"),
-        (dict(field="n"), "row 1 of train this field is 1"),
-        (dict(field="translation"), "this field is {.*}; it must be text"),
         (dict(train="dev"), r"data\.train=dev: .*dev"),
     ],
 )
@@ -192,7 +182,6 @@ def test_what_a_data_set_does_not_have(written, made, changes, words, streaming)
     ("changes", "words"),
     [
         (dict(path="nobody/has_this"), "data.path=nobody/has_this: the data set cannot be read"),
-        (dict(path="has_this"), "data.path=has_this: the data set cannot be read"),
         (dict(data_files={"train": "gone.jsonl"}), "cannot be read .*gone.jsonl"),
     ],
 )
@@ -204,21 +193,19 @@ def test_a_data_set_that_does_not_exist(made, changes, words):
         assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("sentence", ["", "  ", "two\nlines"])
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "",
+        "two\nlines",
+    ],
+)
 def test_a_pair_must_be_two_lines_of_text(written, made, sentence):
     def broken(split):
         return [*rows(split), {"text": "", "n": 1, "translation": {"en": "x", "de": sentence}}]
 
     with pytest.raises(UserError, match=r"row 3 of validation"):
         made("pairs", data_files=written("jsonl", broken)).read("validation")
-
-
-def test_without_the_package_one_sentence_says_what_to_install(made, monkeypatch):
-    monkeypatch.setitem(sys.modules, "datasets", None)
-    monkeypatch.setattr("ablate.data.huggingface.find_spec", lambda name: None)
-    for kind in ("text", "pairs"):
-        with pytest.raises(UserError, match=r"pip install 'ablate\[huggingface\]'"):
-            made(kind)
 
 
 @pytest.mark.parametrize("streaming", ["true", "false"])

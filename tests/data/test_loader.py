@@ -115,18 +115,6 @@ def test_the_position_is_zero_at_the_end_of_an_epoch(loader):
     assert epoch(resumed, 1) == epoch(loader(), 1)
 
 
-def test_a_position_does_not_outlive_its_epoch(loader):
-    data = loader()
-    data.load_state_dict({"epoch": 0, "position": 3})
-    assert epoch(data, 1) == epoch(loader(), 1)
-
-
-def test_without_a_state_every_iteration_is_whole(loader):
-    data = loader()
-    next(iter(data))
-    assert len(rows(data)) == len(data)
-
-
 def test_global_random_numbers_are_left_alone(loader):
     before = torch.get_rng_state()
     rows(loader())

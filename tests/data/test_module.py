@@ -164,11 +164,6 @@ def test_rank_and_world_size_come_from_the_trainer(prepared):
     assert [batch for turn in zip(*test_shares, strict=True) for batch in turn][: len(test)] == test
 
 
-def test_the_seed_decides_the_batches(prepared):
-    first, again, other = (rows(prepared(seed=seed).train_dataloader()) for seed in (1, 1, 2))
-    assert first == again != other
-
-
 def test_testing_alone_may_go_without_buckets(prepared):
     bucketed = prepared(eval_tokens=24)
     mixed = prepared(eval_tokens=24, test_bucket=False)
@@ -201,17 +196,10 @@ def test_first_lines_and_longest(prepared):
     assert data.longest("test") == (12, 12)  # truncated
 
 
-def test_a_joint_vocabulary(prepared):
-    data = prepared(Char(vocab_size=None, joint=True), max_length=99, eval_tokens=99)
-    assert data.tokenizers.joint
-    assert data.tokenizers.src.size == data.tokenizers.tgt.size
-
-
 @pytest.mark.parametrize(
     ("batch", "message"),
     [
         (dict(max_length=3), r"batch\.max_length=3 .* leaves no training pair"),
-        (dict(tokens=6), r"batch\.tokens is 6, but the longest sentence of train has 7 tokens"),
         (dict(eval_tokens=11), r"eval_tokens is 11, but the longest .* of test has 12 tokens"),
     ],
 )
@@ -225,13 +213,6 @@ def test_fewer_batches_than_devices(prepared):
     data.trainer = SimpleNamespace(global_rank=0, world_size=8, overfit_batches=0)
     with pytest.raises(UserError, match=r"batch\.tokens=4096 gives fewer .* than the 8 devices"):
         data.train_dataloader()
-
-
-def test_missing_split(prepared):
-    data = prepared()
-    for ask in (data.evaluation_loader, data.references):
-        with pytest.raises(UserError, match="no split 'dev'.*train, validation, test"):
-            ask("dev")
 
 
 def test_a_split_without_text(tmp_path, given):

@@ -40,7 +40,15 @@ def stream(data, split):
     return [token for text in texts for token in (*(4 + b for b in text.encode()), EOS)]
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 16, 17, 1000])
+@pytest.mark.parametrize(
+    "count",
+    [
+        1,
+        3,
+        17,
+        1000,
+    ],
+)
 def test_an_order_has_every_number_once(count):
     orders = [Permutation(count, np.random.default_rng(seed))(np.arange(count)) for seed in (1, 2)]
     assert sorted(orders[0]) == sorted(orders[1]) == list(range(count))
@@ -95,7 +103,13 @@ def test_batches_follow_from_the_seed_and_go_on_in_the_middle(make):
         assert [batch.targets.tolist() for batch in resumed] == whole[position:]
 
 
-@pytest.mark.parametrize("world", [2, 3, 5])
+@pytest.mark.parametrize(
+    "world",
+    [
+        2,
+        5,
+    ],
+)
 def test_ranks_share_the_batches_of_one(make, world):
     data = make()
     alone = [list(loader.sampler) for loader in (data.train_dataloader(), data.val_dataloader())]
@@ -135,13 +149,6 @@ def test_the_unigram_model_counts_every_token_once(make):
     assert data.unigram_nll == pytest.approx(-met.mean(), rel=1e-12)
 
 
-def test_statistics_are_those_of_few_stretches(make, monkeypatch):
-    monkeypatch.setattr("ablate.data.packed.STRETCHES", 5)
-    data = make(eval_tokens=24)
-    lines = [line for batch in data.evaluation_loader("train") for line in batch.lines.tolist()]
-    assert sorted(set(lines)) == list(range(max(lines) + 1)) and 3 <= len(set(lines)) <= 5
-
-
 @pytest.mark.parametrize(
     ("batch", "words"),
     [
@@ -171,19 +178,3 @@ def test_a_split_of_empty_texts_is_refused_before_training(make, monkeypatch):
     monkeypatch.setattr(data._corpus, "segments", lambda s: iter(empty.get(s) or segments(s)))
     with pytest.raises(UserError, match="validation has no text"):
         data.prepare()
-
-
-def test_a_corpus_of_one_context_is_enough_and_a_document_may_be_longer(make):
-    data = make(text="abcdefg", context=8, tokens=80)
-    data.prepare()
-    (batch,) = data.train_dataloader()
-    assert batch.targets.shape == (1, 8)
-    longer = make(text="x" * 100)
-    assert sum(batch.targets.numel() for batch in longer.train_dataloader()) == 96
-
-
-def test_fewer_batches_than_devices(make):
-    data = make(tokens=8 * 40)
-    data.trainer = SimpleNamespace(global_rank=0, world_size=8, overfit_batches=0)
-    with pytest.raises(UserError, match=r"fewer training batches than the 8 devices"):
-        data.train_dataloader()

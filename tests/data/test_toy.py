@@ -1,4 +1,4 @@
-import re
+import hashlib
 import shutil
 from collections import Counter
 from dataclasses import replace
@@ -9,7 +9,7 @@ import jaxtyping
 import pytest
 
 from ablate.data.toy import corpus, mirel, sodak, speaker
-from ablate.data.toy.corpus import LONG, USUAL, Toy
+from ablate.data.toy.corpus import LONG, Toy
 from ablate.data.toy.lexicon import (
     ADJECTIVES,
     ADVERBS,
@@ -20,8 +20,6 @@ from ablate.data.toy.lexicon import (
 )
 from ablate.data.toy.speaker import Speaker
 from ablate.data.toy.text import text
-from ablate.data.toy.tree import NounPhrase, Pronoun, clauses, own_phrases
-from ablate.errors import UserError
 from lab.constructions import CONSTRUCTIONS
 from lab.toy import block
 
@@ -54,33 +52,16 @@ def splits():
     return {split: data.read(split) for split in data.splits}
 
 
-@pytest.fixture(scope="module")
-def meanings():
-    usual, long = Speaker(USUAL, Random(0)), Speaker(LONG, Random(0))
-    return [usual.sentence() for _ in range(2000)] + [long.sentence() for _ in range(300)]
-
-
 def n_words(line):
     return len(line.split())
-
-
-# the splits
 
 
 def test_the_same_settings_give_the_same_sentences(splits):
     again = toy()
     assert all(again.read(split) == splits[split] for split in again.splits)
     assert all(toy(seed=2).read(split) != splits[split] for split in again.splits)
-
-
-def test_types_are_as_annotated(splits, monkeypatch):
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", False)
-    assert toy(n_train=20).read("train").src == splits["train"].src[:20]
-
-
-def test_splits_have_the_sizes_asked_for(splits):
-    for split, pairs in splits.items():
-        assert len(pairs.src) == len(pairs.tgt) == SETTINGS[f"n_{split}"]
+    # committed runs were trained with these sentences, so the grammar may not change
+    assert hashlib.sha256(repr([*splits.values()]).encode()).hexdigest()[:16] == "faba487eb4d4cf1e"
 
 
 def test_no_sentence_is_in_two_splits_nor_twice_in_an_evaluation_split(splits):
@@ -139,37 +120,6 @@ def test_the_config_builds_the_corpus(compose):
     assert compose("data=toy", "budget.test_sentences=50").data.n_test == 50
 
 
-@pytest.mark.parametrize("key", ["n_train", "n_validation", "n_test", "n_test_long"])
-def test_an_empty_split_is_refused(key):
-    with pytest.raises(UserError, match=rf"data\.{key} is 0; it must be 1 or more"):
-        toy(**{key: 0})
-
-
-@pytest.mark.parametrize("max_words", [7, 25])
-def test_max_words_out_of_range_is_refused(max_words):
-    with pytest.raises(UserError, match=rf"data\.max_words is {max_words}; .* from 8 to 24"):
-        toy(max_words=max_words)
-
-
-def test_an_unknown_split_is_refused():
-    with pytest.raises(UserError, match="no split 'dev'; it has train, validation, test, test_l"):
-        toy().read("dev")
-
-
-# the words
-
-
-def test_words_look_like_their_language(splits):
-    lines = [line for pairs in splits.values() for line in pairs.src]
-    assert all(re.fullmatch("([^aeiou ][aeiou])+s?", word) for word in set(words(lines)))
-    lines = [line for pairs in splits.values() for line in pairs.tgt]
-    assert all(re.fullmatch("[a-z]*[aeiou][^aeiou ]+", word) for word in set(words(lines)))
-
-
-def words(lines):
-    return (word for line in lines for word in line.split())
-
-
 def test_a_word_has_two_meanings_only_where_the_table_says_so():
     entries = NOUNS + VERBS + ADJECTIVES + ADVERBS + PREPOSITIONS
     assert len({word.gloss for word in entries}) == len(entries)
@@ -178,15 +128,6 @@ def test_a_word_has_two_meanings_only_where_the_table_says_so():
     ambiguous |= {verb.mirel for verb in VERBS if verb.animate_subject is not None}
     count = Counter(word.mirel for word in entries)
     assert count == {form: 2 if form in ambiguous else 1 for form in count}
-
-
-def test_the_languages_share_no_word(splits):
-    src = {word for pairs in splits.values() for word in words(pairs.src)}
-    tgt = {word for pairs in splits.values() for word in words(pairs.tgt)}
-    assert src.isdisjoint(tgt)
-
-
-# the grammar
 
 
 def test_a_sentence_has_one_translation(monkeypatch):
@@ -206,117 +147,6 @@ def test_a_sentence_has_one_translation(monkeypatch):
         repeated += src in translations
         assert translations.setdefault(src, tgt) == tgt
     assert repeated > 1000
-
-
-def test_every_construction_is_common_in_train(splits):
-    speakers = Speaker(USUAL, Random("1 train"))
-    drawn = [speakers.sentence() for _ in range(4000)]
-    train = set(splits["train"].src)
-    used = [meaning for meaning in drawn if text(mirel.sentence(meaning)) in train]
-    assert len(used) > 1500
-    for construction in CONSTRUCTIONS:
-        share = sum(map(construction.shown_by, used)) / len(used)
-        assert share > 0.05, construction.name
-
-
-@pytest.mark.parametrize("construction", CONSTRUCTIONS, ids=lambda c: c.name.split(":")[0])
-def test_examples_show_their_construction_and_keep_the_rules(construction):
-    for meaning in construction.examples:
-        assert construction.shown_by(meaning)
-        assert_rules(meaning)
-
-
-def test_random_sentences_keep_the_rules(meanings):
-    for meaning in meanings:
-        assert_rules(meaning)
-
-
-def assert_rules(meaning):
-    tgt = f" {text(sodak.sentence(meaning))} "
-    for clause in clauses(meaning):
-        assert clause.verb.animate_subject in (None, clause.subject.referent.noun.animate)
-        assert f" {clause.verb.sodak}{vowel(clause.subject.referent)}t " in tgt
-        for phrase in own_phrases(clause):
-            assert phrase.referent.noun.domain in (None, clause.verb.domain)
-            assert phrase.place is None or phrase.relative is None
-        for phrase, case in cases(clause):
-            assert re.search(noun_and_its_neighbours(phrase, case), tgt)
-
-
-def vowel(referent):
-    return "i" if referent.plural else {"M": "o", "F": "a", "N": "e"}[referent.noun.gender]
-
-
-def cases(clause):
-    """Yield every noun phrase or pronoun of a clause with the consonant of its case."""
-    roles = ((clause.subject, "r"), (clause.object, "n"), (clause.recipient, "m"))
-    yield from ((p, case) for p, case in roles if isinstance(p, NounPhrase | Pronoun))
-    for phrase in own_phrases(clause):
-        if phrase.place:
-            yield phrase.place.ground, "m"
-
-
-def noun_and_its_neighbours(phrase, case):
-    ending = vowel(phrase.referent) + case
-    if isinstance(phrase, Pronoun):
-        return f" h{ending} "
-    article = "d" if phrase.definite else "j"
-    material = f"{phrase.material.sodak}s" if phrase.material else ""
-    plural = "ur" if phrase.referent.plural else ""
-    adjective = f" {phrase.adjective.sodak}{ending}" if phrase.adjective else ""
-    noun = f"{material}{phrase.referent.noun.sodak}{plural}"
-    return f" {article}{ending} {noun}{adjective} "
-
-
-def test_the_relative_pronoun_has_the_head_s_gender_and_the_gap_s_case(meanings):
-    checked = 0
-    for meaning in meanings:
-        tgt = f" {text(sodak.sentence(meaning))} "
-        for clause in clauses(meaning):
-            for phrase in own_phrases(clause):
-                if phrase.relative:
-                    case = "r" if phrase.relative.subject.referent is phrase.referent else "n"
-                    assert f" w{vowel(phrase.referent)}{case} " in tgt
-                    checked += 1
-    assert checked > 500
-
-
-def test_a_pronoun_means_the_subject_before(meanings):
-    checked = 0
-    for meaning in meanings:
-        pairs = list(zip(meaning, meaning[1:], strict=False))
-        pairs += [(clause, clause.content) for clause in clauses(meaning) if clause.content]
-        for before, clause in pairs:
-            if isinstance(clause.subject, Pronoun):
-                assert clause.subject.referent == before.subject.referent
-                checked += 1
-    assert checked > 500
-
-
-def test_the_verb_is_second_in_mirel_and_last_in_sodak(meanings):
-    for meaning in meanings:
-        assert sodak.sentence(meaning)[-1] == sodak.verb(meaning[-1])
-        for main in meaning:
-            before = [main.adverb] if main.fronted else mirel.nominal(main.subject)
-            assert mirel.clause(main)[len(before)].form == main.verb.mirel
-
-
-def test_both_meanings_of_an_ambiguous_word_are_usual(meanings):
-    counts = Counter()
-    for clause in (clause for meaning in meanings for clause in clauses(meaning)):
-        counts[clause.verb] += 1
-        counts.update(phrase.referent.noun for phrase in own_phrases(clause))
-    verbs = [verb for verb in VERBS if verb.animate_subject is not None]
-    for first, second in [*pairwise(AMBIGUOUS_NOUNS), *pairwise(verbs)]:
-        assert first.mirel == second.mirel
-        assert 1 / 3 < counts[first] / counts[second] < 3
-
-
-def pairwise(entries):
-    return zip(entries[::2], entries[1::2], strict=True)
-
-
-# the documentation
 
 
 def test_the_page_shows_what_the_grammar_says():

@@ -89,14 +89,6 @@ def test_a_short_run_that_is_there_gives_no_state(go, steps):
     assert longer["short"]["reused"] and steps[4:] == [*range(8)]
 
 
-@SLOW
-def test_both_begin_anew_where_that_is_asked_for(go, steps):
-    go("results", *BOTH)
-    result = go("results", *BOTH, "fresh=true")
-    assert steps[8:] == [*range(4), *range(8)]
-    assert result["trained"] and result["short"]["trained"]
-
-
 def test_how_far_two_lengths_share_their_rates():
     noam, flat = InverseSqrt(warmup=2, decay_from=2), Constant()
     assert _steps_in_common(noam, noam, 600) == _steps_in_common(flat, flat, 600) == 600

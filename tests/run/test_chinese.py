@@ -38,15 +38,3 @@ def test_chinese_is_scored_by_characters(go, capsys):
     assert "case:lc" in result["signatures"]["bleu_tokenised"]
     assert {"test/bleu", "test/chrf"} <= result["metrics"].keys()
     assert "warning" not in capsys.readouterr().out
-
-
-def test_chinese_by_13a_is_a_warning(go, capsys):
-    result = go("task.tokenize=13a", "budget.steps=2")
-    assert "tok:13a" in result["signatures"]["bleu"]
-    output = capsys.readouterr().out
-    assert "warning, test: BLEU by 13a cannot mean much" in output and "task.tokenize=zh" in output
-
-
-def test_a_probe_is_asked_nothing_about_translations(go, capsys):
-    go("task.tokenize=13a", "probe=parameter_count")
-    assert "warning" not in capsys.readouterr().out

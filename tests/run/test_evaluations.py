@@ -87,11 +87,6 @@ def test_an_evaluation_of_weights_that_are_gone_is_made_again(go, kept):
     assert (again["reused"], again["trained"]) == (False, False)
 
 
-def test_validation_has_a_search_of_its_own(go):
-    result = go("search@validation_search=beam", "validation_search.size=2", "search=greedy")
-    assert result["training"] != go("search=greedy")["training"]
-
-
 def test_a_refused_evaluation_leaves_the_training_as_it_was(go, kept, monkeypatch):
     with monkeypatch.context() as patch, pytest.raises(RuntimeError):
         patch.setattr(Training, "test_step", broken)

@@ -96,9 +96,13 @@ class Spoiler(Callback):
             next(module.model.parameters()).grad[0] = torch.nan
 
 
-@pytest.mark.parametrize("place", ["cpu", "gpu"])
 @pytest.mark.parametrize(
-    "optimizer", [(), ("optimizer.fused=false",), ("optimizer=muon", "optimizer.weight_decay=0.5")]
+    ("place", "optimizer"),
+    [
+        ("cpu", ()),
+        ("gpu", ("optimizer.fused=false",)),
+        ("gpu", ("optimizer=muon", "optimizer.weight_decay=0.5")),
+    ],
 )
 def test_a_gradient_that_is_not_finite_changes_no_weight(small, compose, request, place, optimizer):
     if place == "gpu":

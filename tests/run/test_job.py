@@ -17,12 +17,10 @@ from ablate.train.run import run
 QUICK = ("search=greedy", "budget.steps=2", "budget.validate_every=2", "budget.warmup=1")
 RUNS = [
     (),
-    ("task=denoising", "checkpoint.tested=best"),
     ("model=encoder_only", "task=masked_language_model", "initial=embeddings_uniform"),
     ("model=decoder_only", "task=language_model", "adapt=lora", "loss=label_smoothing"),
     ("metric=exact_match", "callbacks=[early_stopping,lr_monitor]", "logger=csv"),
     ("measure=embeddings", "weights=initial"),
-    ("probe=parameter_count",),
 ]
 
 

@@ -11,9 +11,7 @@ from ablate.train.memory import name_largest_numbers
     "word",
     [
         "model.d_ff=1000000000000000",
-        "model.d_ff=9223372036854775807",
         "tokenizer.vocab_size=999999999999999999",
-        "batch.max_length=9000000000000000000",
     ],
 )
 def test_the_largest_number_is_named(command, small, word):

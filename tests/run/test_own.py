@@ -8,7 +8,6 @@ from pytorch_lightning.loggers.logger import Logger
 
 from ablate.errors import UserError
 from ablate.record.identity import digest, evaluation_parts, parts
-from ablate.sweep.arms import metric_names
 from ablate.train.resolve import resolve
 from ablate.train.run import run
 
@@ -93,14 +92,9 @@ def test_several_loggers_of_lightning_and_of_the_user(go, tmp_path, capsys):
     ("words", "sentence"),
     [
         (["+callbacks.mine._target_=os.getcwd"], r"callbacks\.mine\._target_=os\.getcwd: .*Callba"),
-        (["+callbacks.mine.patience=3"], r"callbacks\.mine.*_target_"),
         (
             ["callbacks=early_stopping", "callbacks.early_stopping.monitor=val/blue"],
             r"monitor=val/blue is not measured in training; allowed is val/nll, val/bleu",
-        ),
-        (
-            ["callbacks=early_stopping", "+callbacks.early_stopping.patients=3"],
-            r"callbacks\.early_stopping\.patients: did you mean .*patience",
         ),
         (
             ["callbacks=early_stopping", "patience=2"],
@@ -108,16 +102,10 @@ def test_several_loggers_of_lightning_and_of_the_user(go, tmp_path, capsys):
         ),
         (["+metric.mine._target_=os.getcwd"], r"metric\.mine\._target_=os\.getcwd: .*SplitMetric"),
         (
-            ["+metric.chrf._target_=ablate.metric.exact_match.ExactMatch"],
-            r"metric\.chrf: .* metric of this name",
-        ),
-        (
             ["metric=exact_match", "model=decoder_only", "task=language_model"],
             r"metric\.exact_match scores translations, .* task LanguageModel",
         ),
-        (["trainer.max_tim=3"], r"unknown key trainer\.max_tim: did you mean max_time"),
         (["trainer.callbacks=[]"], r"trainer\.callbacks.*callbacks=\[early_stopping"),
-        (["trainer.max_epochs=3"], r"trainer\.max_epochs .* budget\.steps=N"),
     ],
 )
 def test_what_cannot_be_is_one_sentence_before_any_work(compose, small, tmp_path, words, sentence):
@@ -129,22 +117,6 @@ def test_what_cannot_be_is_one_sentence_before_any_work(compose, small, tmp_path
 def test_texts_without_sources_are_not_translated(compose):
     with pytest.raises(UserError, match="Shakespeare, whose texts have no sources to translate"):
         resolve(compose("data=shakespeare"))
-
-
-def test_a_metric_of_ones_own_is_recorded_and_can_be_judged(go, compose, small):
-    result = go("metric=exact_match")
-    assert result["metrics"]["test/exact_match"] == 0
-    from ablate.train.prepare import build_model, prepare_data
-    from ablate.train.resolve import resolve
-
-    job = resolve(compose(*small, "metric=exact_match"))
-    model = build_model(job, prepare_data(job))
-    assert "test/exact_match" in metric_names(job, model)
-
-
-def test_lightnings_keys_need_no_plus(go):
-    result = go("trainer.limit_val_batches=1", "trainer.detect_anomaly=true")
-    assert result["metrics"]["steps"] == 4
 
 
 def test_only_what_is_used_is_in_the_identity(compose):
@@ -178,17 +150,13 @@ def test_a_name_that_is_taken_is_left(go, tmp_path):
 @pytest.mark.parametrize(
     ("name", "settings", "sentence"),
     [
-        ("StochasticWeightAveraging", ["swa_lrs=0.01"], r"swa_epoch_start=0\.8: .*tested=average"),
         (
             "StochasticWeightAveraging",
             ["swa_lrs=0.01", "swa_epoch_start=0.5"],
             r"swa_epoch_start=0\.5",
         ),
         ("BackboneFinetuning", [], r"callbacks\.mine: BackboneFinetuning .*adapt=freeze"),
-        ("BatchSizeFinder", [], r"callbacks\.mine: BatchSizeFinder .*batch\.tokens"),
         ("LearningRateFinder", [], r"callbacks\.mine: LearningRateFinder .*optimizer\.lr"),
-        ("RichProgressBar", [], r"callbacks\.mine: RichProgressBar .*own progress"),
-        ("DeviceStatsMonitor", [], r"callbacks\.mine: DeviceStatsMonitor .*psutil"),
     ],
 )
 def test_what_lightning_would_refuse_is_refused_before_any_work(
@@ -204,7 +172,13 @@ def test_what_lightning_would_refuse_is_refused_before_any_work(
     assert not (tmp_path / "results").exists()
 
 
-@pytest.mark.parametrize("hook", ["setup", "on_fit_start", "on_train_start"])
+@pytest.mark.parametrize(
+    "hook",
+    [
+        "setup",
+        "on_train_start",
+    ],
+)
 def test_a_callback_that_cannot_start_is_one_sentence(go, hook):
     with pytest.raises(
         UserError, match=r"callbacks\.mine cannot start \(KeyError: 'no such layer'"

@@ -13,8 +13,3 @@ def test_the_bar_counts_steps_and_shows_values(small, compose, capfd, monkeypatc
     assert "4/4" in seen
     for part in ("training", "validation", "test", "val nll=", "val BLEU="):
         assert part in seen
-
-
-def test_there_is_none_in_a_file(small, compose, capfd):
-    run(resolve(compose(*small)))
-    assert "steps" not in capfd.readouterr().err

@@ -58,20 +58,14 @@ def project(tmp_path, monkeypatch):
     [
         ({"mine/parts/norm.py": "x = 1"}, "mine/parts/norm.py"),
         ({"mine/parts/norm.py": "from mine.helper import SCALE"}, "mine/helper.py"),
-        ({"mine/parts/norm.py": "from mine import helper"}, "mine/helper.py"),
         ({"mine/parts/norm.py": "from .. import helper"}, "mine/helper.py"),
-        ({"mine/parts/norm.py": "from ..helper import SCALE"}, "mine/helper.py"),
         ({"mine/parts/norm.py": "import mine.helper as h"}, "mine/helper.py"),
-        ({"mine/parts/norm.py": "import alone"}, "alone.py"),
         ({"mine/parts/norm.py": "from ..helper import *"}, "mine/helper.py"),
         ({"mine/parts/norm.py": "from mine import *"}, "mine/helper.py"),
         ({"mine/parts/norm.py": "def f():\n    from mine import helper"}, "mine/helper.py"),
-        ({"mine/parts/norm.py": "if f():\n    from mine import helper"}, "mine/helper.py"),
         ({"mine/parts/norm.py": "import_module('mine.helper')"}, "mine/helper.py"),
-        ({"mine/parts/norm.py": "import_module('alone')"}, "alone.py"),
         ({"mine/parts/norm.py": "import_module('..helper', __package__)"}, "mine/helper.py"),
         ({"mine/parts/norm.py": "import spread.inside.part"}, "spread/inside/part.py"),
-        ({"mine/parts/norm.py": "from spread.inside import part"}, "spread/inside/part.py"),
         ({"mine/__init__.py": "", "mine/parts/__init__.py": "import alone"}, "alone.py"),
         ({}, "mine/__init__.py"),
         (
@@ -109,9 +103,7 @@ def test_a_class_that_a_package_exports_from_another_module_is_followed(project,
     [
         ("callbacks", {"mine": {"_target_": "mine.parts.norm.Norm"}}),
         ("model", {"sizes": [1, [{"_target_": "mine.parts.norm.Norm"}]]}),
-        ("model", {"engine": {"_target_": "mine.parts.norm.Norm"}}),
         ("loss", {"base": {"_target_": "hydra.utils.get_class", "path": "mine.parts.norm.N"}}),
-        ("data", {"_target_": "mine.parts.norm.Norm"}),
     ],
 )
 def test_a_component_counts_wherever_the_config_names_it(project, compose, key, value):

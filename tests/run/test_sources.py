@@ -25,7 +25,13 @@ def prepared(small, compose):
     return prepare
 
 
-@pytest.mark.parametrize("embedding", ["separate", "tied_target", "tied_all"])
+@pytest.mark.parametrize(
+    "embedding",
+    [
+        "separate",
+        "tied_all",
+    ],
+)
 @pytest.mark.parametrize(
     ("model", "task"),
     [
