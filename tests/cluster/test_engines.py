@@ -4,8 +4,6 @@ import json
 import re
 import subprocess
 import sys
-import warnings
-from unittest.mock import patch
 
 import pytest
 
@@ -41,39 +39,6 @@ def test_a_worker_that_has_done_what_it_could_is_not_started_again(tmp_path, sta
 def test_a_worker_that_died_is_started_again(tmp_path, end):
     with pytest.raises(RuntimeError, match="a worker ended with status"):
         Worker([sys.executable, "-c", end], ".", tmp_path)()
-
-
-def test_where_srun_is_installed_no_run_is_told_to_use_it():
-    from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
-
-    from ablate.train.trainer import hush_lightning
-
-    with (
-        patch("shutil.which", return_value="/usr/bin/srun"),
-        warnings.catch_warnings(record=True) as caught,
-    ):
-        warnings.simplefilter("always")
-        SLURMEnvironment._validate_srun_used()
-        assert "srun" in str(caught[0].message)
-        hush_lightning()
-        SLURMEnvironment._validate_srun_used()
-    assert len(caught) == 1
-
-
-@pytest.mark.parametrize("name", ["val/nll", "test/bleu", "test_long/chrf", "test/mine"])
-def test_scores_that_all_devices_hold_bring_no_advice_to_reduce_them(name):
-    from ablate.train.trainer import hush_lightning
-
-    advice = (
-        f"It is recommended to use `self.log({name!r}, ..., sync_dist=True)` when logging on epoch "
-        "level in distributed setting to accumulate the metric across devices."
-    )
-    with warnings.catch_warnings(record=True) as recorded:
-        warnings.simplefilter("always")
-        hush_lightning()
-        warnings.warn(advice, stacklevel=1)
-        warnings.warn("something else", stacklevel=1)
-    assert [str(warning.message) for warning in recorded] == ["something else"]
 
 
 @pytest.mark.parametrize(("engine", "package"), [("ray", "ray"), ("submitit", "submitit")])

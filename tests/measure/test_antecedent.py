@@ -3,11 +3,10 @@
 import pytest
 import torch
 
-from ablate.errors import UserError
 from ablate.train.prepare import make_model, prepare_data
 from ablate.train.resolve import resolve
 from experiments.pronouns.corpus import PRONOUN, antecedent, gender, turned
-from experiments.pronouns.measure import Antecedent, cut, flipping, inside, rightly, twins
+from experiments.pronouns.measure import cut, flipping, inside, rightly, twins
 
 SENTENCE = ["thing3", "verb1", "living2", "because", "it", "was", "tired0"]
 
@@ -87,26 +86,3 @@ def test_a_pronoun_is_right_where_it_is_likelier_than_the_other(parts):
     assert rightly(model, text, data).all()
     logits = logits.roll(len(meant) // 2, 0)  # each says what its twin should
     assert not rightly(model, text, data).any()
-
-
-def test_an_untrained_model_guesses(parts):
-    model, data = parts
-    metrics = Antecedent(sentences=60)(model, data)
-    assert set(metrics) == set(Antecedent.measures)
-    text, *_ = twins(data.sources("test")[:60], data)
-    assert metrics["right"] == float(rightly(model, text, data).double().mean())
-    assert 0.3 < metrics["right"] < 0.7
-
-
-def test_too_few_sentences_are_refused(parts):
-    with pytest.raises(UserError, match="set measure.sentences higher"):
-        Antecedent(sentences=1).check(parts[1])
-
-
-def test_a_tokenizer_that_splits_words_is_refused(parts, small, compose):
-    measure = Antecedent(sentences=20)
-    measure.check(parts[1])
-    overrides = [word for word in small if not word.startswith("data.n_test_long")]
-    config = compose(*overrides, "data=pronouns", "data.n_train=200", "tokenizer=char")
-    with pytest.raises(UserError, match="choose tokenizer=word"):
-        measure.check(prepare_data(resolve(config)))

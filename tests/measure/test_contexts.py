@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from ablate.data.vocabulary import PAD
-from ablate.errors import UserError
 from ablate.measure.first_token import FirstToken
 from ablate.measure.log_partition import LogPartition
 from ablate.train.prepare import make_model, prepare_data
@@ -86,10 +85,3 @@ def test_a_context_that_the_text_does_not_fill_is_no_part_of_the_mean(trained, t
     many, few = (FirstToken(contexts=n)(model, data) for n in (len(full), len(full) - 1))
     assert many == {"first_token": pytest.approx(few["first_token"])}
     assert FirstToken(contexts=1)(model, data) != many
-
-
-@pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.option)
-def test_a_task_without_contexts_is_refused(trained, measure):
-    model, data = trained("task.attention=document")
-    with pytest.raises(UserError, match=f"measure={measure.option} reads contexts"):
-        measure.check(data)

@@ -29,7 +29,13 @@ def trained(compose):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("position", ["rotary", "none", "learned"])
+@pytest.mark.parametrize(
+    "position",
+    [
+        "rotary",
+        "learned",
+    ],
+)
 def test_means_are_those_of_the_text_read_at_once(trained, position):
     model, data = trained(f"model/position={position}")
     batch = data.first_lines("test", 6)
@@ -45,41 +51,12 @@ def test_means_are_those_of_the_text_read_at_once(trained, position):
     "words",
     [
         ["task.attention=document"],
-        [
-            "batch.context=null",
-            "batch.max_length=2000",
-            "batch.tokens=4000",
-            "batch.eval_tokens=4000",
-        ],
-        [
-            "task=masked_language_model",
-            "model=encoder_only",
-            "batch.context=null",
-            "batch.max_length=2000",
-            "batch.tokens=4000",
-            "batch.eval_tokens=4000",
-        ],
     ],
 )
 def test_other_texts_than_contexts_are_refused(trained, words):
     model, data = trained(*words)
     with pytest.raises(UserError, match="longer_contexts"):
         LongerContexts(factor=2, contexts=2)(model, data)
-
-
-def test_it_is_refused_before_training(command, small, monkeypatch):
-    def train(*arguments):
-        raise AssertionError("it trains")
-
-    monkeypatch.setattr("ablate.train.run.train_and_test", train)
-    status, _, errors = command(*small, "measure=longer_contexts")
-    assert status == 2
-    assert "measure=longer_contexts" in errors
-
-
-def test_a_factor_of_one_is_refused():
-    with pytest.raises(UserError, match="measure.factor is 1"):
-        LongerContexts(factor=1, contexts=2)
 
 
 def test_a_test_text_that_is_too_short_is_refused(trained, tmp_path):

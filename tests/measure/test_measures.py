@@ -18,7 +18,6 @@ from experiments.shared.measure.inside import watched
 from experiments.shared.measure.layers import Layers, without_last_layer
 from experiments.shared.measure.pruning import Pruning, nll
 from experiments.shared.measure.words import read
-from experiments.what_embeddings_learn.measure import Embeddings
 from experiments.what_heads_do.heads import Heads
 
 
@@ -109,15 +108,6 @@ def test_layers_of_every_kind_are_measured(data, model, option):
     assert (metrics["plain_norm_error"] < 1e-2) == (option != "model/norm=rms_norm")
 
 
-def test_the_last_two_layers_of_a_parallel_block_are_layers(data, model):
-    idle = model("model.n_layers=2", "model/block=parallel", "model/residual=pre_ln")
-    with torch.no_grad():
-        for name, parameter in idle.encoder.layers[-1].named_parameters():
-            if name.startswith(("self_attention.output", "feed_forward.outer")):
-                parameter.zero_()
-    assert Layers(sentences=12)(idle, data)["layers_alike"] == pytest.approx(1)
-
-
 def test_scores_are_those_of_the_softmax(data, model, text):
     options = ("model/position=alibi", "model.attention.scale=none")
     measured = model(*options)
@@ -131,27 +121,11 @@ def test_scores_are_those_of_the_softmax(data, model, text):
         assert apart.nan_to_num().abs().max() < 1e-9
 
 
-def test_norms_that_return_nan_are_no_norms_without_errors(data, model):
-    broken = model("model/residual=pre_ln")
-    with torch.no_grad():
-        broken.decoder.residual.final_norm.bias.fill_(math.nan)
-    assert math.isnan(Layers(sentences=12)(broken, data)["norm_error"])
-
-
 @pytest.mark.parametrize(
     ("measure", "option", "words"),
     [
-        ("layers", "model/norm=none", "model/norm=none leaves none"),
         ("layers", "model/residual=dual", "but Dual has several"),
-        ("heads", "model/attention=differential", "there are no attention weights to measure"),
         ("heads", "adapt=prefix", "no attention weights to measure: .* not adapt=prefix"),
-        (
-            "layers",
-            "model/attention@model.cross.attention=additive",
-            "model/attention is Additive",
-        ),
-        ("layers", "model/attention=window", "model/attention is Window"),
-        ("positions", "model/attention=additive", "model/attention is Additive"),
         ("pruning", "model.n_heads=1", "model.n_heads is 1"),
     ],
 )
@@ -177,12 +151,6 @@ def test_a_head_that_gives_nothing_is_worth_nothing(data, model):
     assert probe.rise(pruned, attention, [0], whole) == pytest.approx(0, abs=1e-12)
     assert probe.rise(pruned, attention, [1], whole) != pytest.approx(0, abs=1e-6)
     assert set(probe(pruned, data)) == set(Pruning.measures)
-
-
-def test_an_attention_that_gives_nothing_has_no_shares(data, model):
-    metrics = Pruning(sentences=12, halves=2)(model("model/attention=off"), data)
-    assert metrics.pop("no_heads") == 0
-    assert all(map(math.isnan, metrics.values()))
 
 
 def test_a_run_measures_its_trained_and_its_untrained_model(small, compose, data, monkeypatch):
@@ -211,10 +179,3 @@ def test_a_run_measures_its_trained_and_its_untrained_model(small, compose, data
 def test_a_measure_that_cannot_work_is_refused(compose, overrides, words):
     with pytest.raises(UserError, match=words):
         resolve(compose("logger=none", *overrides))
-
-
-def test_embeddings_of_characters_are_no_words(data, small, compose):
-    measure = Embeddings(rotated=False, rotations=1)
-    measure.check(data)
-    with pytest.raises(UserError, match="too few of these words are a single token"):
-        measure.check(prepare_data(resolve(compose(*small, "tokenizer=char"))))

@@ -59,10 +59,6 @@ def test_by_hand():
     assert scores["accuracy"] == 0.75
 
 
-def test_certain_and_right_is_perfect():
-    assert measured(([1.0, 1.0], [True, True])) == {"calibration_error": 0.0, "accuracy": 1.0}
-
-
 def test_order_and_batches_change_no_bit():
     confidence = torch.rand(5000, generator=torch.Generator().manual_seed(1))
     correct = confidence > 0.4

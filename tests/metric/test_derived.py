@@ -2,7 +2,7 @@
 
 import pytest
 
-from ablate.metric.derived import derived, derived_names
+from ablate.metric.derived import derived
 
 LEVELS = {"chance/accuracy": 0.25, "bound/accuracy": 0.75, "chance/nll": 1.0, "bound/nll": 0.0}
 
@@ -17,10 +17,6 @@ def test_skill_is_0_at_chance_and_1_at_the_bound():
         assert derived({"test/accuracy": accuracy}, LEVELS) == {"test/skill": skill}
 
 
-def test_levels_are_not_those_of_longer_pairs():
-    assert derived({"test_long/accuracy": 0.5}, LEVELS) == {}
-
-
 def test_a_gap_is_what_is_worse_on_test():
     scores = {"train/nll": 1.0, "test/nll": 3.0, "train/bleu": 90.0, "test/bleu": 30.0}
     assert derived(scores, {}) == {"gap/nll": 2.0, "gap/bleu": 60.0}
@@ -29,9 +25,3 @@ def test_a_gap_is_what_is_worse_on_test():
 @pytest.mark.parametrize("scores", [{"test/nll": 1.0}, {"val/nll": 1.0, "test/nll": 1.0}, {}])
 def test_without_training_sentences_there_is_no_gap(scores):
     assert derived(scores, {}) == {}
-
-
-def test_names_are_known_before_any_run():
-    assert derived_names({"train/nll", "test/nll", "test/accuracy"}) == {
-        *("gap/nll", "test/skill"),
-    }

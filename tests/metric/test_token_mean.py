@@ -29,9 +29,3 @@ def test_batch_without_tokens_adds_nothing():
 def test_nan_and_infinity_stay_visible():
     assert math.isnan(mean_of([(2.0, 5), (math.nan, 1)]))
     assert mean_of([(2.0, 5), (math.inf, 1)]) == math.inf
-
-
-def test_result_is_float64():
-    metric = TokenMean()
-    metric.update(torch.tensor(0.1), 1)
-    assert metric.compute().dtype == torch.float64

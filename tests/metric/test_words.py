@@ -33,7 +33,3 @@ def test_words_are_shared_as_often_as_both_have_them():
 
 def test_long_sentences_count_for_more():
     assert score(shared, ("a b c d", "a b c d"), ("x", "y")) == pytest.approx(8 / 10)
-
-
-def test_nothing_to_count():
-    assert score(shared, ("", "")) == score(order, ("a b", "b c")) == 0

@@ -16,52 +16,6 @@ def python(*arguments, executable=sys.executable, **options):
     return subprocess.run([executable, *arguments], capture_output=True, text=True, **options)
 
 
-HELP = "import sys; sys.argv = ['ablate', '--help']; import ablate.__main__ as m; m.main()"
-AT_EXIT = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr));"
-# each takes a tenth of a second to import, or brings in one that does
-HEAVY = {
-    *("torch", "pytorch_lightning", "lightning_fabric", "torchmetrics", "numpy", "scipy", "pandas"),
-    *("wandb", "matplotlib", "sacrebleu", "tokenizers", "rich", "jinja2"),
-}
-
-
-@pytest.mark.parametrize("code", ["import ablate", HELP], ids=["import", "help"])
-def test_start_is_quick_because_nothing_heavy_is_imported(code):
-    done = python("-c", AT_EXIT + code, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    imported = {name.partition(".")[0] for name in done.stderr.split()}
-    assert "ablate" in imported
-    assert not HEAVY & imported
-
-
-def test_the_levels_of_all_groups_are_listed():
-    printed = python("-m", "ablate", "options", cwd=ROOT).stdout
-    for part in ("data:", "model/position:", "  rotary ", "experiment:"):
-        assert part in printed
-
-
-def test_the_levels_of_one_group_are_listed_alone(command):
-    status, printed, _ = command("options", "model/position")
-    assert status == 0 and "  rotary " in printed
-    assert [line for line in printed.splitlines() if not line.startswith(" ")] == [
-        "model/position:"
-    ]
-    assert "  preln_vs_postln " in command("options", "experiment")[1]
-
-
-@pytest.mark.parametrize(
-    ("group", "hint"),
-    [
-        ("position", "did you mean model/position?"),
-        ("model/posision", "did you mean model/position"),
-    ],
-)
-def test_a_group_that_does_not_exist_is_named_with_a_similar_group(command, group, hint):
-    status, _, error = command("options", group)
-    assert (status, error.count("\n")) == (2, 1)
-    assert hint in error
-
-
 def test_the_page_of_levels_is_what_the_command_writes(command, tmp_path):
     assert command("options", f"to={tmp_path / 'options.md'}")[0] == 0
     made = (tmp_path / "options.md").read_text()

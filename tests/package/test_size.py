@@ -6,8 +6,6 @@ import subprocess
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = "experiments"
 LARGEST = 5  # folders that are named
@@ -44,21 +42,3 @@ def check_size(root, most):
 
 def test_the_committed_evidence_is_below_its_limit():
     check_size(ROOT, limit(ROOT))
-
-
-@pytest.fixture(params=["with git", "without git"])
-def tree(request, tmp_path):
-    """A source tree with 3 kB to keep, and a page that is not kept."""
-    for name, size in (("small", 1000), ("large", 2000)):
-        (tmp_path / FOLDER / name).mkdir(parents=True)
-        (tmp_path / FOLDER / name / "runs.jsonl").write_bytes(b"x" * size)
-    if request.param == "with git":
-        shutil.copy(ROOT / ".gitignore", tmp_path)
-        subprocess.run(["git", "init", "-q", tmp_path], check=True)
-    return tmp_path
-
-
-def test_more_than_the_limit_is_refused_and_the_largest_folders_are_named(tree):
-    check_size(tree, 0.003)
-    with pytest.raises(AssertionError, match=r"allowed are 0\.0029; the largest: large .*, small"):
-        check_size(tree, 0.0029)

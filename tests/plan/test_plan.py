@@ -68,28 +68,6 @@ def test_every_arm_is_timed_once_by_a_short_run_of_its_own(small, command, monke
         assert {"budget.steps=30", "study=null", "logger=none"} < set(words)
 
 
-@pytest.mark.slow
-def test_a_tuned_sweep_is_timed_with_its_test(small, command, tmp_path, monkeypatch):
-    """Runs that choose a rate are not tested, and no run alone may go without a test."""
-    asked = []
-
-    def failing(words, **kwargs):
-        asked.append(words)
-        return subprocess.CompletedProcess(words, 2, "", "")
-
-    monkeypatch.setattr("ablate.plan.sample.subprocess.run", failing)
-    words = (
-        "+experiment=norms_trained",
-        *small,
-        "budget.steps=4",
-        "budget.short=2",
-        f"paths.results={tmp_path / 'results'}",
-    )
-    assert command("plan", *words, "sample=true", "-m")[0] == 2
-    assert asked
-    assert not any(word.startswith("test_splits") for words in asked for word in words)
-
-
 def test_as_many_are_timed_at_once_as_the_sweep_will_run(small, command, monkeypatch):
     together = threading.Barrier(2)
 

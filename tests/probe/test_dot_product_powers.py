@@ -1,7 +1,5 @@
 """The probe of dot products and of what one head can do."""
 
-import math
-
 import pytest
 import torch
 
@@ -55,56 +53,6 @@ def test_a_softmax_that_cannot_be_sharp_is_seen(probed, monkeypatch):
     monkeypatch.setattr(explicit, "softmax", lambda scores: plain(scores / 100))
     metrics = probed()
     assert min(metrics["sharing_gap"], metrics["pattern_gap"], metrics["conv_error"]) > 0.05
-
-
-@torch.no_grad()
-def test_neighbours_of_different_weights_are_tried(monkeypatch):
-    from experiments.dot_product_powers import hand_set_heads
-
-    plain, recorded = hand_set_heads.weights_and_scores, []
-
-    def record(head, x):
-        recorded.append(plain(head, x))
-        return recorded[-1]
-
-    monkeypatch.setattr(hand_set_heads, "weights_and_scores", record)
-    changes = dict(hand_set_heads.two_values(torch.Generator().manual_seed(0)))
-    ((weights, _),) = recorded
-    assert abs(weights[1, 0] - weights[1, 2]) > 0.01
-    assert changes["blind_spot"] < 1e-12
-    assert changes["two_heads_move"] > 0.01
-
-
-def test_other_heads_and_values_in_the_scores_are_seen(probed, monkeypatch):
-    from ablate.model.attention.multi_head import MultiHeadAttention
-
-    plain = MultiHeadAttention.project
-
-    def project(self, x, *maps):
-        heads = plain(self, x, *maps)
-        return tuple(
-            projection * (1 + torch.arange(len(heads[0][0]))[:, None, None]) for projection in heads
-        )
-
-    monkeypatch.setattr(MultiHeadAttention, "project", project)
-    assert probed()["identical_error"] > 1e-3
-
-
-@torch.no_grad()
-def test_outputs_that_are_not_numbers_are_reported(monkeypatch):
-    from experiments.dot_product_powers import hand_set_heads, identical_heads
-    from experiments.dot_product_powers.probe import DotProductPowers
-    from experiments.shared.probe.draws import reduced
-
-    for module, function, arguments, names in (
-        (identical_heads, identical_heads.identical_heads, (torch.ones(3, 4).double(),), OF_HEADS),
-        (hand_set_heads, hand_set_heads.convolutions, (), OF_CONVOLUTIONS),
-    ):
-        plain, factors = module.read, iter([1.0] * 4 + [math.nan] * 8)
-        monkeypatch.setattr(module, "read", lambda *of, p=plain, f=factors: p(*of) * next(f))
-        draws = [function(*arguments, torch.Generator().manual_seed(0))]
-        values = reduced(draws, smallest=DotProductPowers.smallest)
-        assert all(math.isnan(values[name]) for name in names)
 
 
 def test_several_heads_are_refused(probed):

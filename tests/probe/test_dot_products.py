@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from ablate.errors import UserError
 from experiments.dot_products.probe import trace
 
 
@@ -25,13 +24,3 @@ def test_the_trace_is_that_of_the_jacobian():
     scores = torch.randn(1, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     jacobian = torch.autograd.functional.jacobian(lambda s: s.softmax(-1), scores[0])
     assert trace(scores) == pytest.approx(float(jacobian.trace()))
-
-
-def test_the_same_numbers_again_and_others_for_another_seed(measure):
-    first, again, other = (measure("dot_products", rows=20, seed=s) for s in (3, 3, 4))
-    assert first == again != other
-
-
-def test_too_few_rows(measure):
-    with pytest.raises(UserError, match=r"probe\.rows=1: it must be at least 2"):
-        measure("dot_products", rows=1)

@@ -71,18 +71,6 @@ def test_a_look_up_of_the_next_row_is_seen(probed, monkeypatch):
     assert metrics["without_gradient"] > 0
 
 
-def test_a_vector_that_knows_its_place_is_seen(probed, monkeypatch):
-    import torch
-
-    from ablate.model.embedding.table import Table
-
-    plain = Table.forward
-    monkeypatch.setattr(
-        Table, "forward", lambda self, ids: plain(self, ids) + torch.arange(ids.size(1))[:, None]
-    )
-    assert probed("separate")["token"] > 1e-3
-
-
 def test_a_corpus_without_words_is_refused(measure):
     with pytest.raises(UserError, match="have no words of several letters"):
         measure("embeddings", "data=copy", draws=1)

@@ -35,14 +35,6 @@ def test_a_programmer_is_linear_attention(probed, features):
     assert plain["loss_removed"] > 0.01
 
 
-def test_attention_that_sees_the_future_is_seen(probed, monkeypatch):
-    from ablate.model.padding.base import Mask
-
-    monkeypatch.setattr(Mask, "dense", lambda self, *sizes: None)
-    metrics = probed("model.attention.normalised=false")
-    assert min(metrics["one_matrix_error"], metrics["gradient_error"]) > 1e-3
-
-
 def test_a_delta_rule_that_only_adds_is_seen(probed, monkeypatch):
     from ablate.model.attention import delta_rule
 

@@ -4,14 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ablate.errors import UserError
-
 DOCUMENTS = Path(__file__).parents[3] / "shared" / "documents"
-
-
-def test_without_the_texts_it_says_what_is_missing(measure):
-    with pytest.raises(UserError, match=r"probe.documents is null"):
-        measure("listing", listing="mt_norm")
 
 
 def test_a_form_that_does_not_run_has_a_difference_of_one(measure, monkeypatch, tmp_path):

@@ -23,25 +23,6 @@ def test_fills_agree_where_a_key_is_left(measure):
     assert min(metrics["unmasked"], metrics["empty_weight"]) > SOMETHING
 
 
-def test_a_fill_that_is_too_small_is_noticed(measure, monkeypatch):
-    from experiments.masks_2 import mask_fills
-
-    monkeypatch.setattr(mask_fills, "FILLS", (-1.0, *mask_fills.COMPARED))
-    assert measure("mask_fills", draws=1)["weight_float32"] > SOMETHING
-
-
-def test_weights_that_are_not_numbers_are_the_largest(measure, monkeypatch):
-    from experiments.masks_2 import mask_fills
-
-    plain = mask_fills.applied
-
-    def broken(scores, masked):
-        return plain(scores, masked) | {("added", -1e9): torch.full_like(scores, math.nan)}
-
-    monkeypatch.setattr(mask_fills, "applied", broken)
-    assert math.isnan(measure("mask_fills", draws=1)["held_float32"])
-
-
 def test_rows_without_a_key_by_implementation(measure):
     metrics = measure("empty_rows", draws=1)
     spoilt = {name for name, share in metrics.items() if share}
@@ -56,14 +37,6 @@ def test_places_of_the_look_ahead_mask(measure):
     assert min(metrics.values()) > SOMETHING
 
 
-def test_source_words_are_replaced_under_the_causal_mask(measure, monkeypatch):
-    from experiments.masks_2 import causal_masks
-
-    source = measure("causal_masks", draws=1)["source"]
-    monkeypatch.setattr(causal_masks, "WAYS", causal_masks.WAYS[::-1])  # the last is "before"
-    assert measure("causal_masks", draws=1)["source"] == source
-
-
 def test_a_mask_that_leaves_the_next_word_open_is_noticed(measure, monkeypatch):
     plain = torch.Tensor.tril
     monkeypatch.setattr(torch.Tensor, "tril", lambda square, k=0: plain(square, k + 1))
@@ -75,15 +48,6 @@ def test_the_decoder_needs_its_mask_of_padding_on_the_left_alone(measure):
     hidden = ("right_none", "left_none", "right_decoder", "right_least")
     assert all(metrics.pop(name) < NOTHING for name in hidden)
     assert min(metrics.values()) > SOMETHING
-
-
-def test_masks_that_do_nothing_are_noticed(measure, monkeypatch):
-    from ablate.model.padding.columns import Columns
-    from ablate.model.padding.none import NoPadding
-
-    monkeypatch.setattr(Columns, "mask", NoPadding.mask)
-    metrics = measure("padding_places", draws=1)
-    assert min(metrics["right_none"], metrics["left_none"]) > SOMETHING
 
 
 def test_padding_of_zeros_stays_zero_through_bare_maps_alone(measure):
@@ -115,21 +79,6 @@ def test_sentences_without_padding_are_refused(measure):
         measure("training_batches", *small, draws=1)
 
 
-def test_a_few_lines_are_enough(measure):
-    small = ("data.n_train=5", "batch.tokens=64")
-    assert measure("training_batches", *small, draws=1)["gradient_counted"] > 0
-
-
-def test_a_decoder_that_attends_to_padding_sends_gradients_there(measure, monkeypatch):
-    from ablate.model.padding.columns import Columns
-    from ablate.model.padding.none import NoPadding
-
-    monkeypatch.setattr(Columns, "mask", NoPadding.mask)
-    monkeypatch.setattr(torch.Tensor, "tril", lambda square: square)
-    small = ("data.n_train=60", "batch.tokens=64")
-    assert measure("training_batches", *small, draws=1)["gradient_ignored"] > 1e-9
-
-
 def test_torch_and_its_masks(measure):
     metrics = measure("torch_library", draws=1)
     refused = {name for name, value in metrics.items() if math.isnan(value)}
@@ -154,10 +103,3 @@ def test_a_mask_that_torch_would_not_apply_is_noticed(measure, monkeypatch):
     monkeypatch.setattr(torch.nn.MultiheadAttention, "forward", unmasked)
     metrics = measure("torch_library", draws=1)
     assert min(metrics["key_bool"], metrics["key_uint8"], metrics["layer_true"]) > SOMETHING
-
-
-def test_writing_to_a_row_of_a_copy_changes_no_other_row(monkeypatch):
-    from experiments.torch_library.probe import expand
-
-    monkeypatch.setattr(torch.Tensor, "expand", lambda row, length, _: row.repeat(length, 1))
-    assert expand(4)["other_rows_written"] == 0

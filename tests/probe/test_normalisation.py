@@ -46,14 +46,6 @@ def test_a_norm_over_the_batch_is_seen(probed, monkeypatch):
     assert min(metrics["company"], metrics["formula"], metrics["moments"]) > 0.01
 
 
-def test_a_norm_that_trains_another_way_is_seen(probed, monkeypatch):
-    from ablate.model.norm.layer_norm import LayerNorm
-
-    plain = LayerNorm.forward
-    monkeypatch.setattr(LayerNorm, "forward", lambda self, x: plain(self, x) * (1 + self.training))
-    assert probed("layer_norm")["modes"] > 0.5
-
-
 def test_statistics_are_of_the_token_and_not_of_its_sentence(probed, monkeypatch):
     metrics = probed("layer_norm")
     assert metrics["sentence"] > 0.01

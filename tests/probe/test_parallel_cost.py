@@ -1,13 +1,9 @@
 """Operations that wait for each other, and sentences in company."""
 
-import math
-
 import pytest
 
 from ablate.errors import UserError
 from ablate.model.transformer import Transformer
-from experiments.decoding_passes.probe import DecodingPasses
-from experiments.parallel_cost.probe import DependentSteps
 
 DATA = ("data.n_train=40", "data.n_validation=4", "data.n_test=4", "data.n_test_long=4")
 BRIEF = dict(lines=12, tokens=60, repeats=1, draws=2)
@@ -59,13 +55,6 @@ def test_a_missing_mask_is_noticed(measure):
     assert metrics["difference"] > 1e-3
 
 
-def test_states_that_are_nan_in_a_batch_count_as_different(measure):
-    empty_rows = ("model/padding=rows_and_columns", "model.attention.fill=minus_inf")
-    overrides = (*DATA, "model/attention=explicit", *empty_rows)
-    metrics = measure("batch_cost", *overrides, batching="to_longest", **BRIEF)
-    assert math.isnan(metrics["difference"])
-
-
 def test_jacobi_takes_no_more_passes_than_greedy(measure):
     metrics = measure("decoding_passes", draws=3, length=6, sentences=4)
     assert metrics["different"] == 0
@@ -78,24 +67,3 @@ def test_another_translation_is_noticed(measure, monkeypatch):
         "experiments.parallel_decoding.search.settled", lambda guess, *_: guess[:, 0] > 0
     )
     assert measure("decoding_passes", draws=3, length=6, sentences=4)["different"] > 0
-
-
-def test_bad_arguments():
-    for make, message in (
-        (lambda: DependentSteps(length=0, seed=0), r"probe\.length=0: it must be at least 1"),
-        (lambda: DecodingPasses(draws=1, length=2, sentences=0, seed=0), r"probe\.sentences=0"),
-    ):
-        with pytest.raises(UserError, match=message):
-            make()
-
-
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [
-        (dict(batching="odd"), r"probe\.batching=odd: it must be one_by_one"),
-        (dict(lines=0), r"probe\.lines=0: it must be at least 1"),
-    ],
-)
-def test_bad_batches(measure, bad, message):
-    with pytest.raises(UserError, match=message):
-        measure("batch_cost", *DATA, **bad)

@@ -2,8 +2,6 @@
 
 import pytest
 
-from ablate.errors import UserError
-
 
 @pytest.fixture
 def probed(measure):
@@ -34,19 +32,7 @@ def test_a_table_ends(probed, finite):
     assert finite(metrics)
 
 
-def test_a_table_that_is_shorter_than_training(probed):
-    metrics = probed("learned", "model.position.max_length=5")
-    assert metrics["longest_position"] == 5
-    assert metrics["beyond"] == 0
-
-
 def test_without_positions_all_are_one(probed):
     metrics = probed("none")
     assert metrics["closest"] == metrics["norm_largest"] == 0
     assert metrics["beyond"] == 1
-
-
-@pytest.mark.parametrize("keys", [dict(max_length=0), dict(farthest=1)])
-def test_bad_arguments(probed, keys):
-    with pytest.raises(UserError, match=r"probe\.\w+=\d: it must be at least"):
-        probed("sinusoidal", **keys)

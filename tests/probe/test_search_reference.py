@@ -1,9 +1,6 @@
 """Searches against enumeration: equal when they are right, and not when they are broken."""
 
 import pytest
-import torch
-
-from ablate.errors import UserError
 
 
 @pytest.fixture
@@ -48,22 +45,3 @@ def test_controls_are_what_a_beam_that_is_too_small_measures(probed, monkeypatch
     metrics = probed()
     for name in ("beam_two", "kept", "missing"):
         assert metrics[name] == metrics[f"{name}_control"] == expected[f"{name}_control"] > 0
-
-
-def test_a_beam_that_keeps_one_only_is_seen(probed, monkeypatch):
-    from ablate.search.beam import Beams
-
-    advance = Beams.advance
-
-    def first_only(self, logits):
-        rows = advance(self, logits)
-        self.score[:, 1:] = -torch.inf
-        return rows
-
-    monkeypatch.setattr(Beams, "advance", first_only)
-    assert probed()["beam_two"] > 0.2
-
-
-def test_enumeration_must_end(probed):
-    with pytest.raises(UserError, match=r"probe\.words=6: it must be at least 2 and at most 5"):
-        probed(words=6)

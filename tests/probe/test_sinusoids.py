@@ -1,15 +1,11 @@
 """The algebra of sinusoids: it holds of the component, and what is broken is seen."""
 
-import math
-
 import pytest
-import torch
 
 from ablate.errors import UserError
 
 ARGUMENTS = dict(draws=2, length=4, max_length=24, farthest=2000)
 NOTHING, SOMETHING = 1e-9, 1e-3
-NUMBER = torch.tensor([5])  # of a pair of columns
 LAWS = ("shift_float64", "product", "pair", "ratio", "rises", "spelling", "parity_columns", "paper")
 
 
@@ -54,16 +50,6 @@ def test_sines_and_cosines_of_other_frequencies_are_seen(probed, monkeypatch):
     assert min(metrics[law] for law in LAWS if law != "rises") > SOMETHING
 
 
-def test_values_that_are_not_numbers_are_the_largest(probed, monkeypatch):
-    from experiments.position_formula_2 import waves
-
-    plain, sums = waves.frequencies, iter([0.5, math.nan])
-    monkeypatch.setattr(waves, "best_sum", lambda *parts: next(sums))
-    monkeypatch.setattr(waves, "frequencies", lambda z: plain(z).index_fill(0, NUMBER, math.nan))
-    metrics = probed("sinusoidal")
-    assert math.isnan(metrics["sum"]) and math.isnan(metrics["ratio"])
-
-
 def test_positions_that_repeat_are_seen(probed, monkeypatch):
     from ablate.model.position.sinusoidal import Sinusoidal
 
@@ -74,20 +60,11 @@ def test_positions_that_repeat_are_seen(probed, monkeypatch):
     assert min(metrics["shift_float64"], metrics["product"]) > SOMETHING
 
 
-def test_how_many_positions_share_their_encoding():
-    from experiments.position_formula_2.distinct import sharing
-
-    table = torch.tensor([[0.0, 0, 1, 1, 2], [5, 5, 5, 6, 5], [1, 1, 1, 1, 1], [0, 0, 0, 0, 0]])
-
-    def pair(number, positions):
-        return table[2 * number : 2 * number + 2, positions]
-
-    assert sharing(pair, 2, 5) == 2
-
-
 @pytest.mark.parametrize(
     "option",
-    ["model/attention=general", "model/projections=none", "model/norm=dynamic_tanh"],
+    [
+        "model/attention=general",
+    ],
 )
 def test_parts_without_known_columns_are_refused(probed, option):
     with pytest.raises(UserError, match="does not know those of encoder"):
@@ -97,7 +74,6 @@ def test_parts_without_known_columns_are_refused(probed, option):
 @pytest.mark.parametrize(
     "options",
     [
-        ("model/feed_forward=swiglu",),
         ("model/projections=grouped", "model.projections.groups=1"),
     ],
 )

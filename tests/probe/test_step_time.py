@@ -9,7 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from ablate.errors import UserError
-from ablate.probe.others import STAT, OtherLoad
+from ablate.probe.others import OtherLoad
 from ablate.probe.step_time import WARM_UP, loss
 
 SMALL = dict(batch_size=4, src_length=5, tgt_length=6, repeats=9)
@@ -84,37 +84,6 @@ def test_work_of_others_is_seen(monkeypatch, tmp_path):
     now.update(time=104.0, own=53.0, all=709)
     write()
     assert load.cores() == pytest.approx(1.5)
-
-
-@pytest.mark.skipif(not STAT.exists(), reason="the system does not tell")
-def test_the_system_tells():
-    assert OtherLoad().cores() >= 0
-
-
-def test_others_are_unknown_where_the_system_does_not_tell(monkeypatch, tmp_path):
-    monkeypatch.setattr("ablate.probe.others.STAT", tmp_path / "stat")
-    assert OtherLoad().cores() is None
-
-
-def test_longer_sentences_take_longer(measure, clock):
-    short = measure("step_time", **BRIEF)
-    larger = dict(src_length=50, tgt_length=60)
-    long = measure("step_time", **BRIEF | larger)
-    assert long["step"] > 2 * short["step"]
-
-
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [
-        (dict(batch_size=0), r"probe\.batch_size=0: it must be at least 1"),
-        (dict(repeats=0), r"probe\.repeats=0"),
-        (dict(precision="8-true"), r"probe\.precision=8-true: it must be 32-true or bf16-mixed"),
-        (dict(accelerator="tpu"), r"probe\.accelerator is tpu: allowed is cpu, gpu"),
-    ],
-)
-def test_bad_arguments(measure, bad, message):
-    with pytest.raises(UserError, match=message):
-        measure("step_time", **SMALL | bad)
 
 
 def test_a_gpu_that_is_not_there(measure, monkeypatch):

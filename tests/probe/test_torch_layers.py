@@ -39,12 +39,7 @@ def test_another_sublayer_and_another_width_are_noticed(measure, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "override",
-    [
-        *("model/residual=deep_norm", "model.d_head=4", "model/norm=rms_norm", "model.bias=false"),
-        *("model/block=parallel", "model.share_layers=all", "model/feed_forward=gelu"),
-        *("model/position=alibi", "model/attention=cosine", "model.attention.scale=none"),
-    ],
+    "override", ["model/residual=deep_norm", "model.d_head=4", "model/attention=cosine"]
 )
 def test_layers_that_torch_lacks_are_refused(measure, override):
     with pytest.raises(UserError, match=r"probe=blocks compares with torch's layers"):
@@ -96,7 +91,12 @@ def test_dropout_before_the_softmax_would_be_noticed(measure, monkeypatch):
     assert min(metrics["dropout_difference"], metrics["scores_dropped"]) > SOMETHING
 
 
-@pytest.mark.parametrize("factor", [0, 2])
+@pytest.mark.parametrize(
+    "factor",
+    [
+        2,
+    ],
+)
 def test_dropout_that_treats_all_weights_alike_is_noticed(measure, monkeypatch, factor):
     plain = torch.nn.functional.multi_head_attention_forward
 
@@ -106,8 +106,3 @@ def test_dropout_that_treats_all_weights_alike_is_noticed(measure, monkeypatch, 
 
     monkeypatch.setattr(torch.nn.functional, "multi_head_attention_forward", scaled)
     assert measure("torch_layers", draws=1)["dropout_difference"] > SOMETHING
-
-
-def test_the_same_numbers_again_with_dropout(measure):
-    first, again = (measure("blocks", draws=1)["training_row_error"] for _ in range(2))
-    assert first == again

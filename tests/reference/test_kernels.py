@@ -190,15 +190,6 @@ def test_the_learned_scale_starts_at_the_divisor_and_has_its_gradient(kernel):
     torch.testing.assert_close(*gradients)
 
 
-def test_attention_that_is_off_gives_zeros_and_gradients_of_zero(kernel):
-    from ablate.model.padding.base import Mask
-
-    inputs = [torch.randn(2, 2, 5, D_HEAD, requires_grad=True) for _ in range(3)]
-    output = kernel("off")(*inputs, Mask(), None)
-    gradients = torch.autograd.grad(output.sum(), inputs)
-    assert not any(x.any() for x in (output, *gradients))
-
-
 def test_linformer_is_attention_to_projected_keys_and_values(kernel):
     from ablate.model.padding.base import Mask
 

@@ -31,21 +31,6 @@ def test_batch_norm(padding):
     torch.testing.assert_close(ours(x[:, :1]), expected[:, :1])  # a step of decoding
 
 
-def test_running_averages_are_part_of_the_weights():
-    from ablate.model.norm.batch_norm import BatchNorm
-
-    norm = BatchNorm(d_model=6, eps=1e-5, momentum=0.1, padding="left_out")
-    assert {"mean", "var"} <= set(norm.state_dict())
-
-
-def test_a_batch_norm_of_another_padding_is_refused():
-    from ablate.errors import UserError
-    from ablate.model.norm.batch_norm import BatchNorm
-
-    with pytest.raises(UserError, match="model.norm.padding is 'some'.*left_out.*counted"):
-        BatchNorm(d_model=6, eps=1e-5, momentum=0.1, padding="some")
-
-
 def test_layer_norm_plain():
     from ablate.model.norm.layer_norm_plain import LayerNormPlain
 
@@ -56,7 +41,12 @@ def test_layer_norm_plain():
     assert not list(ours.parameters())
 
 
-@pytest.mark.parametrize("shape", [(1, 1, 4), (3, 4, 10), (2, 16)])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (3, 4, 10),
+    ],
+)
 def test_layer_norm_no_bias(shape):
     from ablate.model.norm.layer_norm_no_bias import LayerNormNoBias
 
@@ -151,16 +141,6 @@ def test_deep_norm_scales_initial_values_and_nothing_else_of_the_model():
         beta = 0.87 * 32**-0.0625 if name.startswith("encoder") else 24**-0.25
         small = "feed_forward" in name or "value" in name or "output" in name
         torch.testing.assert_close(deep[name], value * beta if small else value)
-
-
-def test_without_a_feed_forward_network_a_layer_is_its_attention():
-    from ablate.model.feed_forward.none import NoFeedForward
-
-    x = torch.randn(2, 4, 6, requires_grad=True)
-    out = NoFeedForward(d_model=6, d_ff=9, dropout=0.1).transform(x)
-    out.sum().backward()
-    assert not out.any()
-    assert not x.grad.any()
 
 
 def test_deep_norm_scales_a_matrix_of_keys_and_values_once(residual):

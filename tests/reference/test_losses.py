@@ -4,11 +4,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from ablate.errors import UserError
 from ablate.loss.kl import KullbackLeibler
 from ablate.loss.label_smoothing import TARGETS, LabelSmoothing
-from ablate.model.head import linear as head
-from ablate.model.head.linear import LinearHead
 from experiments.padding_counted.loss import PaddingCounted
 from experiments.shared.loss.difference import Difference
 from experiments.shared.loss.sparsemax import Sparsemax
@@ -49,25 +46,6 @@ def test_the_gradient_is_that_of_the_objective(loss, rows):
     torch.testing.assert_close(whole.double(), expected, rtol=1e-6, atol=1e-6)
     nll = F.cross_entropy(logits.detach(), targets, reduction="sum")
     torch.testing.assert_close(scored.nll.double(), nll, rtol=1e-6, atol=1e-6)
-
-
-@every_loss
-def test_chunks_give_what_the_whole_gives(loss, monkeypatch):
-    monkeypatch.setattr(head, "AT_ONCE", 4 * 5 * 11)  # five rows
-    monkeypatch.setattr(head, "BLOCK", 5)
-    generator = torch.Generator().manual_seed(0)
-    weight, states = (torch.randn(n, 6, generator=generator) for n in (11, 23))
-    targets = torch.randint(1, 11, (23,), generator=generator)
-    results = []
-    for score in (
-        lambda w, s: LinearHead(lambda: w).score(loss, s, targets),
-        lambda w, s: loss(F.linear(s, w), targets),
-    ):
-        w, s = (x.clone().requires_grad_() for x in (weight, states))
-        objective, nll = score(w, s)
-        objective.backward()
-        results.append((objective.detach(), nll, w.grad, s.grad))
-    torch.testing.assert_close(*results)
 
 
 def smoothed(targets, vocab, name):
@@ -115,12 +93,6 @@ def test_differences_are_torchs(rows, power, torchs):
     torch.testing.assert_close(objective, 12 * torchs(p, y))
 
 
-@pytest.mark.parametrize("power", [0, 3])
-def test_other_powers_are_refused(power):
-    with pytest.raises(UserError, match=f"loss.power is {power}: it must be 1 or 2"):
-        Difference(power=power)
-
-
 def projected(row):
     """The nearest probabilities to a row, by bisection on what is taken off."""
     low, high = min(row) - 1, max(row)
@@ -144,12 +116,6 @@ def test_sparsemax_is_the_projection_onto_the_simplex(rows):
     y = F.one_hot(targets, 12)
     distances = (y - logits).square().sum(1) - (expected - logits).square().sum(1)
     torch.testing.assert_close(objective, distances.mean() / 2)
-
-
-def test_sparsemax_is_content_with_a_margin_of_one():
-    logits = torch.tensor([[0.0, 0.0, 1.0, -3.0]])
-    objective, _ = Sparsemax()(logits, torch.tensor([2]))
-    assert objective == 0
 
 
 def test_sparsemax_of_bfloat16_rounds_its_gradient_alone():

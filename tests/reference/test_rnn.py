@@ -119,23 +119,6 @@ def test_the_forget_bias_is_where_it_belongs(compose, cell):
             torch.testing.assert_close(layer(x, (kept, kept))[1][1], kept)
 
 
-@pytest.mark.parametrize(
-    ("option", "words"),
-    [
-        ({"cell": "rnn"}, "model.cell is 'rnn'.*lstm.*gru"),
-        ({"attention": "multi"}, "model.attention is 'multi'.*none.*general"),
-        ({"dropout": 1.0}, "model.dropout is 1.0.*below 1"),
-        ({"d_model": 7}, "model.d_model is odd.*model.bidirectional=false"),
-        ({"n_layers": 0}, "model.n_layers is 0"),
-    ],
-)
-def test_a_wrong_value_is_one_sentence(compose, option, words):
-    from ablate.errors import UserError
-
-    with pytest.raises(UserError, match=words):
-        recurrent(compose, **option)
-
-
 def test_cells_stay_in_training_mode_where_cudnn_computes_gradients(compose, batch):
     model = recurrent(compose).eval()
     assert [layer.cell.training for layer in (*model.encoder, *model.decoder)] == [True] * 4

@@ -63,20 +63,6 @@ def test_std_eps_by_torch_std():
     torch.testing.assert_close(StdEps(d_model=10, eps=0.5)(x), expected)
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.4])
-def test_label_smoothing_over_the_vocabulary(epsilon):
-    from ablate.loss.label_smoothing import LabelSmoothing
-
-    logits, targets = torch.randn(8, 11), torch.randint(0, 11, (8,))
-    ours, theirs = logits.clone().requires_grad_(), logits.clone().requires_grad_()
-    objective, _ = LabelSmoothing(epsilon=epsilon, target="vocab")(ours, targets)
-    expected = nn.CrossEntropyLoss(label_smoothing=epsilon)(theirs, targets)
-    torch.testing.assert_close(objective, expected)
-    objective.backward()
-    expected.backward()
-    torch.testing.assert_close(ours.grad, theirs.grad)
-
-
 @pytest.mark.parametrize("target", ["vocab", "not_true", "not_true_nor_pad"])
 def test_label_smoothing_is_cross_entropy_with_the_smoothed_target(target):
     from ablate.loss.label_smoothing import LabelSmoothing
@@ -92,7 +78,14 @@ def test_label_smoothing_is_cross_entropy_with_the_smoothed_target(target):
     torch.testing.assert_close(objective, nn.CrossEntropyLoss()(logits, smoothed))
 
 
-@pytest.mark.parametrize(("position", "pair"), [(0, 0), (1, 0), (1, 3), (37, 5), (700, 2)])
+@pytest.mark.parametrize(
+    ("position", "pair"),
+    [
+        (0, 0),
+        (1, 3),
+        (700, 2),
+    ],
+)
 def test_sinusoids(position, pair):
     from ablate.model.position.sinusoidal import Sinusoidal
 

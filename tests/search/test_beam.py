@@ -2,7 +2,6 @@ import pytest
 import torch
 
 from ablate.data.vocabulary import BOS, EOS
-from ablate.errors import UserError
 from ablate.search.beam import Beam
 from ablate.search.greedy import Greedy
 
@@ -60,22 +59,6 @@ def test_search_stops_once_nothing_can_win(table_model, twelve):
     translations = beam(3, 0.6, 0, 50)(model, twelve[1])
     assert translations == [[]] * 12
     assert model.steps < 8
-
-
-def test_beam_may_be_wider_than_the_vocabulary(table_model, twelve):
-    rows, src = twelve
-    assert len(beam(40, 0.6)(table_model(vocab=5), src)) == 12
-
-
-@pytest.mark.parametrize("size", [0, -3])
-def test_size_below_one_is_refused(size):
-    with pytest.raises(UserError, match=f"search.size is {size}: it must be .* at least 1"):
-        beam(size, 0.6)
-
-
-def test_negative_penalty_is_refused():
-    with pytest.raises(UserError, match="search.length_penalty is -0.5: it must be .* at least 0"):
-        beam(5, -0.5)
 
 
 def test_half_precision_logits_are_scored_in_float32(table_model, twelve):
