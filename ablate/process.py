@@ -20,6 +20,20 @@ TRIM_THRESHOLD, TOP_PAD, MMAP_MAX = -1, -2, -4  # options of mallopt, from mallo
 GROWTH = 1 << 26  # bytes by which the heap grows
 PROGRAMS = 256  # maximum number of compiled kernels that oneDNN caches
 PR_SET_PDEATHSIG = 1  # option of prctl, from prctl.h
+# variables from which Lightning reads the rank of a process, in its order
+RANKS = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK")
+
+
+def rank() -> int:
+    """Return the rank of this process among the processes of its run, as Lightning has it.
+
+    Lightning is not imported for that, because its import takes seconds.
+    """
+    if "pytorch_lightning" in sys.modules:
+        from pytorch_lightning.utilities import rank_zero_only
+
+        return int(getattr(rank_zero_only, "rank", 0))
+    return int(next((os.environ[name] for name in RANKS if name in os.environ), 0))
 
 
 def keep_memory() -> None:

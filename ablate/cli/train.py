@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import hydra
+from hydra._internal.hydra import Hydra
 from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -38,12 +39,16 @@ def job(config: DictConfig) -> None:
         check_groups(config)
         if "LOCAL_RANK" not in os.environ:  # only in the first process
             print(f"{config.name}: preparing {_chosen(config)}", flush=True)
+        if config.study is not None:
+            _announce_single_run(config)
+        from ablate.train.stored import reuse
+
+        if reuse(config):
+            return
         from ablate.train.memory import name_largest_numbers
         from ablate.train.resolve import resolve
         from ablate.train.run import run
 
-        if config.study is not None:
-            _announce_single_run(config)
         with name_largest_numbers(config):
             run(resolve(config))
 
@@ -62,6 +67,8 @@ def train() -> None:
     # argparse rejects overrides on both sides of a flag
     flags = [word for word in given.words if word not in given.overrides]
     sys.argv[1:] = [*given.overrides, *flags]
+    # -m sets the mode; Hydra would compose the whole config once more to look for hydra.mode
+    Hydra.get_mode = lambda *_, **__: None  # type: ignore[method-assign]
     os.environ[FULL_ERROR] = "1"  # so that Hydra raises errors
     try:
         job()

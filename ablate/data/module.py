@@ -24,7 +24,7 @@ from ablate.data.batching import (
 from ablate.data.cache import TokenCache, open_cache, splits_of
 from ablate.data.documents import TextLength
 from ablate.data.loader import EvaluationLoader, Examples, TrainingLoader
-from ablate.data.pairs import Corpus, Pairs, check_split, fingerprint_of_test
+from ablate.data.pairs import Corpus, Pairs, check_split, fingerprint_of_test, fingerprints_of
 from ablate.data.scheme.base import Scheme
 from ablate.data.token_ids import TokenIds
 from ablate.data.tokenizer import Given, Tokenizers
@@ -106,16 +106,8 @@ class TextData(pl.LightningDataModule):
 
     @cached_property
     def fingerprints(self) -> Fingerprints:
-        """Hashes of the training text and, for each split, of text that only a test of this split
-        reads, such as the test sentences.
-
-        Raises:
-            UserError: a split has groups (such as the document of each line), but their number
-                differs from the number of lines.
-        """
-        tests = {split: self.fingerprint_of_test(split) for split in self._corpus.splits}
-        read = {split: fingerprint for split, fingerprint in tests.items() if fingerprint}
-        return Fingerprints(self._corpus.fingerprint(), read)
+        """Hashes of the text that training reads, and of the text that only a test reads."""
+        return fingerprints_of(self._corpus)
 
     def fingerprint_of_test(self, split: str) -> str:
         """Return a hash of the text that a test of this split reads but training does not."""

@@ -16,7 +16,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import torch
 from omegaconf import DictConfig, OmegaConf
 
 from ablate.config.bleu import USUAL as USUAL_BLEU
@@ -141,5 +140,8 @@ def library_versions() -> dict[str, str]:
 def device_kind(config: DictConfig) -> str:
     """Return the kind of the training device: the name of the GPU, or "cpu"."""
     wanted = config.trainer.get("accelerator", "auto")
-    on_gpu = wanted in ("gpu", "cuda") or (wanted == "auto" and torch.cuda.is_available())
-    return torch.cuda.get_device_name() if on_gpu and torch.cuda.is_available() else "cpu"
+    if wanted not in ("gpu", "cuda", "auto"):
+        return "cpu"
+    import torch  # takes seconds, and nothing else here needs it
+
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"

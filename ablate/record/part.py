@@ -12,9 +12,9 @@ from typing import Any, cast
 import numpy as np
 import yaml
 from omegaconf import DictConfig
-from pytorch_lightning.utilities import rank_zero_only
 
 from ablate.errors import UserError
+from ablate.process import rank
 from ablate.record import identity
 from ablate.record.files import (
     clear_unfinished,
@@ -47,7 +47,7 @@ class RecordFolder:
         self.identity = identity.digest(parts)
         self.folder = parent / self.identity
         self.seconds: dict[str, float] = {}
-        self.writes = getattr(rank_zero_only, "rank", 0) == 0
+        self.writes = rank() == 0
         self._imported = {*sys.modules}
         self._start()
         self._damage = ""

@@ -44,10 +44,8 @@ UNEXECUTED = (
     ),
     *(f"ablate.config.{name}" for name in ("schema", "check", "limits")),
     *(f"ablate.config.{name}" for name in ("precision", "settle", "notice")),
-    *(
-        f"ablate.train.{name}"
-        for name in ("compatibility", "evaluate", "progress", "summary", "tracking", "guard")
-    ),
+    *(f"ablate.train.{name}" for name in ("compatibility", "evaluate", "progress", "stored")),
+    *(f"ablate.train.{name}" for name in ("summary", "tracking", "guard")),
 )
 
 

@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from omegaconf import DictConfig, OmegaConf
-from torch import Tensor
 
 from ablate.errors import UserError
 from ablate.record import identity
@@ -188,7 +187,7 @@ class Record(RecordFolder):
         content = self.metrics.read_bytes() if self.metrics.exists() else b""
         return hashlib.sha256(content[:length]).hexdigest()
 
-    def keep_weights(self, weights: dict[str, Tensor]) -> None:
+    def keep_weights(self, weights: Mapping[str, object]) -> None:
         """Save the weights that are tested, and store their digest in `weights_digest`."""
         if self.writes:
             self.weights_digest = write_tensors(self.weights, weights)

@@ -47,10 +47,10 @@ class SweepHooks(Callback):
 
     def on_job_end(self, config: DictConfig, job_return: JobReturn, **kwargs: Any) -> None:
         """Store the outcome of a run of a sweep; Hydra calls this in the process that ran it."""
-        from ablate.sweep.cell import write_link
-
         if config.hydra.mode != RunMode.MULTIRUN:
             return
+        from ablate.sweep.cell import write_link
+
         result: Any
         try:
             with redirect_stderr(StringIO()):  # suppress Hydra's message about the error

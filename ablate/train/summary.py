@@ -1,15 +1,10 @@
 """Print the description of a run and of its data at the start, and the result at the end."""
 
-import resource
-import sys
 from typing import cast
 
-import torch
 from omegaconf import DictConfig
 from pytorch_lightning.utilities import rank_zero_only
-from rich.panel import Panel
 from rich.table import Table
-from rich.text import Text
 
 from ablate.config.notice import say_once
 from ablate.console import make_console
@@ -20,6 +15,7 @@ from ablate.record.training import Record
 from ablate.record.types import CombinedResult, Outcome
 from ablate.train.compatibility import READ
 from ablate.train.job import Job
+from ablate.train.stored import print_result
 
 
 def introduce(job: Job, data: TextData) -> None:
@@ -64,37 +60,6 @@ def announce(
     make_console().print(table)
 
 
-@rank_zero_only
-def _print_result(record: Record, result: CombinedResult, *, reused: bool) -> None:
-    metrics = result.get("metrics", {})
-    shown = {k: v for k, v in metrics.items() if k.startswith(("val/", "test", "probe/"))}
-    table = Table(
-        title=f"{result['status']}{' before, reused' if reused else ''}", show_header=False
-    )
-    for name, value in shown.items():
-        table.add_row(name, f"{value:.4f}" if isinstance(value, float) else str(value))
-    table.add_row("seconds", "  ".join(f"{k} {v:.1f}" for k, v in result["seconds"].items()))
-    if not reused:
-        table.add_row("peak memory", peak_memory())
-    table.add_row("record", str(record.folder))
-    console = make_console()
-    console.print(table)
-    for number, text in enumerate(record.evaluation.samples(), 1):
-        console.print(Panel(Text(text), title=f"sample {number}", title_align="left"))
-    for name, signature in result.get("signatures", {}).items():
-        console.print(f"{name}: {signature}", soft_wrap=True)
-
-
-def peak_memory() -> str:
-    """Return the peak memory of this process and of its GPU, as text."""
-    # kibibytes under Linux, bytes elsewhere
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    text = f"{most * (1024 if sys.platform == 'linux' else 1) / 1e6:,.0f} MB"
-    if torch.cuda.is_available():
-        text += f", GPU {torch.cuda.max_memory_allocated() / 1e6:,.0f} MB"
-    return text
-
-
 def conclude(
     record: Record, result: CombinedResult, short: Outcome | None, *, reused: bool, trained: bool
 ) -> Outcome:
@@ -107,6 +72,6 @@ def conclude(
         reused: whether the whole result was stored by an earlier call.
         trained: whether this call has trained.
     """
-    _print_result(record, result, reused=reused)
+    print_result(record, result, reused=reused)
     more = {"short": short} if short else {}
     return cast(Outcome, {**result, "reused": reused, "trained": trained, **more})

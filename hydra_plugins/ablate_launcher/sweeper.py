@@ -15,7 +15,6 @@ from hydra.core.override_parser.types import Override, OverrideType
 from ablate.config.combinations import runs_in
 from ablate.config.screen import FACTOR, variants
 from ablate.errors import UserError
-from ablate.sweep.variants import with_changes
 
 
 @dataclass
@@ -67,6 +66,8 @@ class AblateSweeper(basic_sweeper.BasicSweeper):
             runs = [run for run in runs if third in (None, run.third)]
             pairs = [[f"{FACTOR}={run.name}", f"seed={run.seed}"] for run in runs]
             batches = [[[*job, *pair] for job in batch for pair in pairs] for batch in batches]
+        from ablate.sweep.variants import with_changes
+
         return [with_changes(batch, changes) for batch in batches]
 
     def jobs(self, arguments: Sequence[str]) -> list[list[str]]:

@@ -1,0 +1,97 @@
+"""Print the result of a run, and find the result of an earlier run without importing torch, whose
+import takes longer than everything else.
+"""
+
+import os
+import resource
+import sys
+
+from omegaconf import DictConfig
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from ablate.config.construct import construct
+from ablate.config.leaves import leaves
+from ablate.config.settle import settle
+from ablate.console import make_console
+from ablate.data.pairs import fingerprints_of
+from ablate.record.by_name import link_by_name
+from ablate.record.identity import OUTSIDE_OF
+from ablate.record.sealed import RESULT
+from ablate.record.training import Record
+from ablate.record.types import CombinedResult
+
+
+def reuse(config: DictConfig) -> bool:
+    """Print the stored result of a run, and return whether there is one.
+
+    The result is also False if only the training can tell whether the stored result is valid, or if
+    the config is wrong. The checks that the run makes before its training then name the fault.
+    """
+    if config.fresh or config.trainer.get("fast_dev_run") or "LOCAL_RANK" in os.environ:
+        return False
+    if config.budget.short is not None or _reads_weights(config):
+        return False
+    settle(config)
+    try:
+        record = Record(config, fingerprints_of(construct(config.data)), "")
+    except Exception:  # any wrong value, whose fault the checks of the run name
+        return False
+    if not (record.folder / RESULT).exists():
+        return False
+    with record.locked():
+        if result := record.stored_result():
+            link_by_name(record, short=False)
+    if result is None:
+        return False
+    print_result(record, result, reused=True)
+    return True
+
+
+def _reads_weights(config: DictConfig) -> bool:
+    """Return whether the initial weights may come from a file."""
+    for key, value in leaves(config.initial).items():
+        name = key.rpartition(".")[2]
+        if name in OUTSIDE_OF["initial"] or (name == "_target_" and not _is_ours(value)):
+            return True
+    return False
+
+
+def _is_ours(target: object) -> bool:
+    return str(target).startswith("ablate.")
+
+
+def print_result(record: Record, result: CombinedResult, *, reused: bool) -> None:
+    """Print the scores of a run and the folder of its record, in the process of rank 0."""
+    if not record.writes:
+        return
+    metrics = result.get("metrics", {})
+    shown = {k: v for k, v in metrics.items() if k.startswith(("val/", "test", "probe/"))}
+    table = Table(
+        title=f"{result['status']}{' before, reused' if reused else ''}", show_header=False
+    )
+    for name, value in shown.items():
+        table.add_row(name, f"{value:.4f}" if isinstance(value, float) else str(value))
+    table.add_row("seconds", "  ".join(f"{k} {v:.1f}" for k, v in result["seconds"].items()))
+    if not reused:
+        table.add_row("peak memory", peak_memory())
+    table.add_row("record", str(record.folder))
+    console = make_console()
+    console.print(table)
+    for number, text in enumerate(record.evaluation.samples(), 1):
+        console.print(Panel(Text(text), title=f"sample {number}", title_align="left"))
+    for name, signature in result.get("signatures", {}).items():
+        console.print(f"{name}: {signature}", soft_wrap=True)
+
+
+def peak_memory() -> str:
+    """Return the peak memory of this process and of its GPU, as text."""
+    # kibibytes under Linux, bytes elsewhere
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    text = f"{most * (1024 if sys.platform == 'linux' else 1) / 1e6:,.0f} MB"
+    import torch
+
+    if torch.cuda.is_available():
+        text += f", GPU {torch.cuda.max_memory_allocated() / 1e6:,.0f} MB"
+    return text
