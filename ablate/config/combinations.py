@@ -16,8 +16,6 @@ from typing_extensions import TypedDict
 
 from ablate.config.study import FactorLevels, RateGrid
 from ablate.errors import UserError, likely
-from ablate.stats.combinations.effects import Runs
-from ablate.stats.combinations.forecast import expected_errors
 from ablate.stats.combinations.plan import Pair, Plan, Rate, draw, imbalance
 
 DESIGN = "combinations"  # value of study.design
@@ -55,11 +53,6 @@ class Recipe(NamedTuple):
     number: int
     seed: int
     third: int
-
-
-def runs_of(design: Combinations, plan: Plan) -> Runs:
-    """Return the runs of a plan as arrays, for the statistics."""
-    return Runs.of(plan, sizes(design), rate_column(design))
 
 
 def rate_column(design: Combinations) -> Rate | None:
@@ -213,7 +206,11 @@ def forecast(design: Combinations, plan: Plan, deviation: float, interaction: fl
         deviation: assumed standard deviation between runs of a recipe.
         interaction: assumed standard deviation of the interaction of each two changes.
     """
-    runs = runs_of(design, plan)
+    # here, because they import scipy, which no start of a command may wait for
+    from ablate.stats.combinations.effects import Runs
+    from ablate.stats.combinations.forecast import expected_errors
+
+    runs = Runs.of(plan, sizes(design), rate_column(design))
     level, pair = imbalance(plan.levels, [*_excluded(design)])
     errors = [
         float(expected_errors(runs, deviation, interaction, tuned=tuned).max())
