@@ -17,6 +17,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from ablate.cli.statuses import FULL_ERROR, WITH_TRACEBACK, exit_statuses
+from ablate.config.annotations import check_words
 from ablate.config.catalogue import catalogue_folders
 from ablate.config.check import check_groups
 from ablate.config.folders import config_folders
@@ -37,6 +38,7 @@ def job(config: DictConfig) -> None:
     # errors are handled here, because Hydra would print its own line about them
     with exit_statuses("ablate"):
         check_groups(config)
+        check_words(config, HydraConfig.get().overrides.task)
         if "LOCAL_RANK" not in os.environ:  # only in the first process
             print(f"{config.name}: preparing {_chosen(config)}", flush=True)
         if config.study is not None:

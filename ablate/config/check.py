@@ -64,8 +64,7 @@ def check_groups(config: DictConfig) -> None:
             raise UserError(f"{key} has no value, but `ablate` needs it: leave out ~{key}")
     for key, annotation in annotations.items():
         if key in config:  # skipped if the interpolation ${...} cannot be resolved
-            _check_kind(key, config[key], annotation)
-            _check_limits(key, config[key], annotation)
+            check_value(key, config[key], annotation)
     _walk(config.budget, "budget")
     for key in REQUIRED:
         group, _, name = key.partition(".")
@@ -136,8 +135,7 @@ def _check_steps(config: DictConfig) -> None:
 
 
 def _walk(value: Any, path: str, annotation: Any = Any) -> None:
-    _check_kind(path, value, annotation)
-    _check_limits(path, value, annotation)
+    check_value(path, value, annotation)
     if isinstance(value, ListConfig):
         for i, item in enumerate(value):
             _walk(item, f"{path}[{i}]")
@@ -196,6 +194,12 @@ def allowed_keys(node: DictConfig, path: str) -> dict[str, object] | None:
             **{k: p.annotation for k, p in named.items()},
         }
     return dict.fromkeys(beside, Any) if path == "logger" else None
+
+
+def check_value(key: str, value: Any, annotation: Any) -> None:
+    """Raise UserError if a value does not have the type of an annotation, or is not allowed."""
+    _check_kind(key, value, annotation)
+    _check_limits(key, value, annotation)
 
 
 def _check_kind(key: str, value: Any, annotation: Any) -> None:

@@ -15,7 +15,6 @@ import importlib.util
 import json
 import pkgutil
 import re
-import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -30,6 +29,8 @@ from importlib.metadata import (
 from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from ablate.config.imports import spec_of
 
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 PYTHON = Path(sysconfig.get_path("stdlib"))
@@ -127,7 +128,7 @@ def _locate(path: str) -> Module | None:
     """
     module, package = None, path.partition(".")[0]
     for name in accumulate(path.split("."), "{}.{}".format):
-        spec = _spec(name)
+        spec = spec_of(name)
         if spec is None:
             break
         if not spec.has_location or name == "ablate":  # a namespace, or built into Python
@@ -141,27 +142,6 @@ def _locate(path: str) -> Module | None:
             break
         module = Module(name, file)
     return module
-
-
-@functools.cache
-def _spec(name: str) -> ModuleSpec | None:
-    """Return where a module lies, without importing its package; None if there is none."""
-    parent, _, last = name.rpartition(".")
-    if not parent:
-        with suppress(ValueError):  # a module such as __main__
-            return importlib.util.find_spec(name)
-        return None
-    package = _spec(parent)
-    if package is None or package.submodule_search_locations is None:
-        return None
-    folders = [*package.submodule_search_locations]
-    try:
-        specs = (finder.find_spec(name, folders) for finder in sys.meta_path)
-        return next(filter(None, specs), None)
-    except KeyError:  # Python finds a namespace package only after it has imported the parent
-        spec = ModuleSpec(name, None, is_package=True)
-        spec.submodule_search_locations = [f"{folder}/{last}" for folder in folders]
-        return spec
 
 
 def _import_folder(name: str, spec: ModuleSpec) -> Path:
@@ -196,7 +176,7 @@ def _version(package: str) -> str:
 
 def _installed(package: str) -> list[Distribution]:
     """Return what was installed with a package, often under another name: PIL belongs to Pillow."""
-    spec = _spec(package)
+    spec = spec_of(package)
     if spec and spec.has_location:  # otherwise several installed packages share a namespace
         with suppress(PackageNotFoundError):
             return [distribution(package)]
@@ -238,7 +218,7 @@ def _imports(tree: ast.Module, package: str) -> Iterator[str]:
 
 def _submodules(package: str) -> Iterator[str]:
     """Yield the modules in a package, because `from package import *` may import them."""
-    spec = _spec(package)
+    spec = spec_of(package)
     folders = (spec and spec.submodule_search_locations) or []
     yield from (f"{package}.{module.name}" for module in pkgutil.iter_modules([*folders]))
 

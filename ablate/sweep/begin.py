@@ -15,6 +15,7 @@ from hydra.core.plugins import Plugins
 from hydra.types import HydraContext, RunMode
 from omegaconf import DictConfig
 
+from ablate.config.annotations import check_words
 from ablate.config.check import check_groups, check_study_keys
 from ablate.config.labels import stored_labels
 from ablate.config.location import CONF
@@ -86,6 +87,7 @@ def checked(config: DictConfig) -> Study | None:
             other than ablate's.
     """
     check_groups(config)
+    check_words(config, config.hydra.overrides.task)
     if config.trainer.get("fast_dev_run"):
         raise UserError("trainer.fast_dev_run stores no result that a sweep needs: leave out -m")
     check_name("name", config.name)

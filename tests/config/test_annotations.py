@@ -1,0 +1,52 @@
+"""Wrong values are refused before the classes of components, which import torch, are imported."""
+
+import re
+import sys
+from typing import Any
+
+import pytest
+
+from ablate.config.annotations import argument_types
+from ablate.config.arguments import parameters
+from ablate.config.check import UNTYPED, load
+from ablate.config.kinds import PLAIN, alternatives, describe
+from ablate.config.location import CONF
+
+TARGETS = sorted(
+    {
+        name
+        for path in CONF.rglob("*.yaml")
+        for name in re.findall(r"_target_: (\w[\w.]+)", path.read_text())
+    }
+)
+
+
+def test_types_in_the_source_are_those_of_the_imported_classes():
+    compared = 0
+    for target in TARGETS:
+        types = argument_types(target)
+        for name, parameter in parameters(load("", target)).items():
+            real, read = parameter.annotation, types.get(name, Any)
+            if read is Any or real in UNTYPED or not PLAIN.keys() & {*alternatives(real)}:
+                continue
+            compared += 1
+            assert describe(alternatives(read)) == describe(alternatives(real)), (target, name)
+            limits = [getattr(kind, "__metadata__", ()) for kind in (read, real)]
+            assert limits[0] == limits[1], (target, name)
+    assert compared > 150
+
+
+@pytest.mark.parametrize("sweep", [(), ("seed=1,2", "-m")])
+@pytest.mark.parametrize(
+    "word",
+    [
+        *("optimizer.betas=x", "optimizer.lr=x", "model.n_heads=x", "data.seed=-1"),
+        *("trainer.max_steps=x", "loss.smoothing=x", "search.size=2.5", "data.n_train=x"),
+    ],
+)
+def test_a_wrong_value_is_refused_before_torch_is_imported(command, monkeypatch, word, sweep):
+    for module in ("ablate.train.stored", "ablate.record.identity"):
+        monkeypatch.setitem(sys.modules, module, None)  # importing it would fail
+    status, _, error = command(word, *sweep)
+    assert status == 2
+    assert word.partition("=")[0] in error
