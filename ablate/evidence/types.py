@@ -461,6 +461,7 @@ class Verdict(TypedDict):
     """
 
     experiment: str
+    rule: NotRequired[int]  # by which the error of effects was estimated; missing in older evidence
     regime: Setting
     components: dict[str, str]  # options of config groups that all arms share
     study_hash: str

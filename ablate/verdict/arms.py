@@ -1,4 +1,4 @@
-"""Collect the scores of all arms of a study."""
+"""Collect the scores of all arms of a study, from which the error of a claim is estimated."""
 
 import math
 
@@ -9,8 +9,35 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import value
 from ablate.evidence.types import Claim, Run
 from ablate.record.label import key
+from ablate.stats.means import largest
+from ablate.stats.moderated import FEWEST_RUNS, ArmNoise, arm_noise
+from ablate.stats.ties import at_most
 from ablate.verdict.floor import has_learned
 from ablate.verdict.sides import Side
+
+Weights = tuple[float, ...]
+
+
+def noise_of(
+    claim: Claim, compared: list[Side], evidence: Evidence
+) -> tuple[ArmNoise | None, Weights]:
+    """Return the noise of all arms in the metric of a claim, and the weight of each arm in the
+    claim's differences.
+
+    The noise is None if the study has too few arms for it, or if a compared arm has too few runs
+    that learned, or runs that do not vary.
+    """
+    weights = {
+        key(run["levels"]): side.weight / len(runs)
+        for side in compared
+        for runs in side.runs.values()
+        for run in runs
+    }
+    scores = scores_of(claim["metric"], evidence, log=uses_logarithm(claim))
+    usable = {arm: row for arm, row in scores.items() if _varies(row[np.isfinite(row)])}
+    if not weights or weights.keys() - usable.keys():
+        return None, ()
+    return arm_noise(np.stack([*usable.values()])), tuple(weights.get(arm, 0.0) for arm in usable)
 
 
 def scores_of(
@@ -62,3 +89,7 @@ def _scores(
             except KeyError:
                 continue
     return row
+
+
+def _varies(row: Float[np.ndarray, " runs"]) -> bool:
+    return len(row) >= FEWEST_RUNS and not at_most(float(np.ptp(row)), 0.0, largest(row))

@@ -43,6 +43,7 @@ ALWAYS = {
     # costs that the report of a screen (many variants against one baseline) shows
     *("measure/microseconds", "measure/bytes"),
 }
+RULE = 2  # of the error of an effect: docs/explanation/statistics.md; 1 if verdict.json has none
 UNREGISTERED = Registration(hash="", time=0.0, earlier=[], looks=0)
 
 
@@ -73,6 +74,7 @@ def conclude(evidence: Evidence) -> Verdict:
     claims = [claim for _, claim in judged]
     verdict: Verdict = {
         "experiment": evidence.name,
+        "rule": RULE,
         "regime": _setting(evidence),
         "components": registration.get("components", {}),
         "study_hash": registration["hash"],

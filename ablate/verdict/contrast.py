@@ -19,10 +19,11 @@ from ablate.evidence.outcome import involves_chance, value
 from ablate.evidence.sentence_scores import BLEU, by_group, contributions
 from ablate.evidence.types import Asked, Claim, Question, Run
 from ablate.phrases import name_of
-from ablate.stats.estimate import Estimate, Units, estimate
+from ablate.stats.estimate import Estimate, Units, estimate, from_arms
+from ablate.stats.moderated import ArmNoise
 from ablate.stats.spending import ONCE, Fractions
 from ablate.stats.ties import difference
-from ablate.verdict.arms import in_scale, uses_logarithm
+from ablate.verdict.arms import Weights, in_scale, noise_of, uses_logarithm
 from ablate.verdict.floor import has_learned
 from ablate.verdict.sides import Side, ended_in, sides
 
@@ -52,11 +53,13 @@ class Contrast:
     # interim analyses of these arms as fractions of the seeds; the current one is last
     looks: Fractions
     textbook: bool = False  # whether the t test is not corrected for skewness
+    noise: tuple[ArmNoise | None, Weights] = (None, ())  # of all arms, with the weight of each arm
 
     @property
     def estimate(self) -> Estimate:
         """The mean of the paired differences, with its standard error."""
         mean_difference = estimate(self.differences, self.parts, self.plus)
+        mean_difference = from_arms(mean_difference, *self.noise)
         units: Units = "groups of sentences" if self.grouped else mean_difference.units
         skewness = None if self.textbook else mean_difference.skewness
         return replace(mean_difference, units=units, looks=self.looks, skewness=skewness)
@@ -115,7 +118,17 @@ def contrast(claim: Claim, evidence: Evidence) -> Contrast:
         unpaired=sorted(every - measured.keys()),
         looks=looks_of(claim, evidence, ended_in(arms)),
         textbook=claim.get("test") == "textbook",
+        noise=noise_of(claim, arms, evidence) if _borrows(claim) else (None, ()),
     )
+
+
+def _borrows(claim: Claim) -> bool:
+    """Return whether the error of a claim comes from all arms of the study.
+
+    Tables from elsewhere keep the test of their design, and the metric `changed` has no score of a
+    single run.
+    """
+    return "design" not in claim and claim["metric"].rpartition("/")[2] != CHANGED
 
 
 def _difference(claim: Claim, sides: list[Side], seed: int, evidence: Evidence) -> Pair | None:
