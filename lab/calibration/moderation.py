@@ -37,6 +37,7 @@ ONE_SIDED, EQUIVALENCE = 0.025, 0.05  # tail probabilities of the two kinds of t
 RHO = 0.2  # correlation of the arms over seeds in studies of power
 TESTED = ("superiority", "trend", "equivalence", "non_inferiority")
 LEAST_ARMS, LEAST_SEEDS = 3, 5  # of a committed study whose residuals are resampled
+LEAST_OWN = 8  # seeds of an arm that is resampled from its own residuals alone
 OUTLYING = (4.0, 9.0, 36.0)  # variances of an outlying arm among quiet ones
 
 
@@ -199,11 +200,13 @@ class Residuals(NamedTuple):
     """The noise of the runs of a committed study, in one metric.
 
     `deviations` has the standard deviation of each arm. `pool` has the residuals of all arms, each
-    divided by the standard deviation of its arm, with a mean of 0 and a variance of 1.
+    divided by the standard deviation of its arm, with a mean of 0 and a variance of 1. `own` has
+    the residuals of each arm as they are.
     """
 
     deviations: Float[np.ndarray, " arms"]
     pool: Float[np.ndarray, " runs"]
+    own: list[Float[np.ndarray, " seeds"]]
 
 
 def committed(folder: Path) -> list[Residuals]:
@@ -211,7 +214,7 @@ def committed(folder: Path) -> list[Residuals]:
     that its claims test on at least three arms with five seeds or more.
     """
     studies = []
-    for path in sorted(folder.glob("*/runs.jsonl")):
+    for path in sorted(folder.glob("*/runs.jsonl*")):
         evidence = load_evidence(path.parent)
         claims = evidence.study["claims"]
         for metric in dict.fromkeys(c["metric"] for c in claims if c["kind"] in TESTED):
@@ -224,7 +227,8 @@ def committed(folder: Path) -> list[Residuals]:
 
 def _residuals(rows: Sequence[np.ndarray]) -> Residuals:
     pool = np.concatenate([(row - row.mean()) / row.std(ddof=1) for row in rows])
-    return Residuals(np.array([row.std(ddof=1) for row in rows]), pool / pool.std())
+    deviations = np.array([row.std(ddof=1) for row in rows])
+    return Residuals(deviations, pool / pool.std(), [row - row.mean() for row in rows])
 
 
 def resampled(studies: Sequence[Residuals]) -> Study:
@@ -240,6 +244,25 @@ def resampled(studies: Sequence[Residuals]) -> Study:
             deviations = rng.choice(studies[which].deviations, arms)
             scores[sweep] = deviations[:, None] * rng.choice(studies[which].pool, (arms, seeds))
         return scores
+
+    return draw
+
+
+def resampled_arms(studies: Sequence[Residuals]) -> Study:
+    """Return a function that draws studies whose arms differ in the shape of their noise, too: each
+    arm has the residuals of one committed arm with at least `LEAST_OWN` seeds.
+    """
+    own = [[row for row in study.own if len(row) >= LEAST_OWN] for study in studies]
+    usable = [rows for rows in own if len(rows) >= LEAST_ARMS]
+
+    def draw(sweeps: int, arms: int, seeds: int, rng: np.random.Generator) -> Scores:
+        scores = np.empty((sweeps, arms, seeds))
+        enough = [rows for rows in usable if len(rows) >= arms] or usable
+        for sweep, which in enumerate(rng.integers(0, len(enough), sweeps)):
+            rows = enough[which]
+            chosen = rng.choice(len(rows), arms, replace=len(rows) < arms)
+            scores[sweep] = [rng.choice(rows[arm], seeds) for arm in chosen]
+        return scores + 1e-9 * rng.standard_normal(scores.shape)  # no arm without variation
 
     return draw
 

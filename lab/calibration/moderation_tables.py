@@ -18,6 +18,7 @@ from lab.calibration.moderation import (
     limit,
     power,
     resampled,
+    resampled_arms,
 )
 from lab.calibration.tables import Cells
 
@@ -44,7 +45,10 @@ def tables(
     residuals: Sequence[Residuals],
 ) -> dict[str, list[list[Cells]]]:
     """Return the tables of each section of the page."""
-    committed = {"residuals of committed runs": resampled(residuals)}
+    committed = {
+        "residuals of all arms of a study": resampled(residuals),
+        "each arm with its own residuals": resampled_arms(residuals),
+    }
     groups: dict[str, Mapping[str, Study]] = {
         "Shapes of calibration.md": ALIKE,
         "Shapes kept aside": ASIDE,
