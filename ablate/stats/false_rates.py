@@ -1,7 +1,9 @@
 """Return measured rates of false verdicts when the noise is skewed, clustered or long-tailed.
 
 `python -m lab.robustness` measures these rates, and docs/explanation/calibration.md has the results
-for every shape of noise; the table in this module has the largest rate over all shapes. Every
+for every shape of noise; the tables in this module have the largest rate over all shapes. Where the
+error is borrowed from the other arms of a study, the rates are those of `python -m lab.moderation`
+and docs/explanation/moderation.md; they are largest if one arm is skewed and all others are quiet. Every
 verdict on a mean states this rate, even if the noise looks normal, because a few seeds may not show
 a long tail. Beside the rate, the verdict names the reason: few seeds, visible skewness, two
 clusters, or a tail that so few seeds cannot show.
@@ -25,9 +27,10 @@ MEASURED = {
     10: (0.060, 0.097),
     20: (0.051, 0.074),
 }
+BORROWED = {3: (0.158, 0.190), 5: (0.130, 0.165), 10: (0.082, 0.126), 20: (0.082, 0.126)}
 
 
-def false_rate(seeds: int, *, equivalence: bool) -> float:
+def false_rate(seeds: int, *, equivalence: bool, borrowed: bool = False) -> float:
     """Return the largest measured rate of false verdicts for a number of seeds.
 
     For a number between two simulated numbers of seeds, return the larger of their two rates.
@@ -36,10 +39,12 @@ def false_rate(seeds: int, *, equivalence: bool) -> float:
         seeds: number of paired seeds.
         equivalence: whether the claim is one of equivalence, which is tested at alpha = 0.05
             instead of 0.025.
+        borrowed: whether the error comes from all arms of a study (ablate.stats.moderated).
     """
-    below = max((n for n in MEASURED if n <= seeds), default=min(MEASURED))
-    above = min((n for n in MEASURED if n >= seeds), default=max(MEASURED))
-    return max(MEASURED[below][equivalence], MEASURED[above][equivalence])
+    measured = BORROWED if borrowed else MEASURED
+    below = max((n for n in measured if n <= seeds), default=min(measured))
+    above = min((n for n in measured if n >= seeds), default=max(measured))
+    return max(measured[below][equivalence], measured[above][equivalence])
 
 
 def in_clusters(values: Seeds) -> bool:

@@ -288,7 +288,8 @@ def seen_noise(finding: Finding) -> SeenNoise | None:
     reason = _reason(effect.skewness, effect.pairs, clustered=in_clusters(paired.differences))
     equivalence = SUPPORTED in kind_of(finding.claim).whole
     nominal = finding.claim["alpha"] / (1 if equivalence else 2)
-    rate = false_rate(effect.pairs, equivalence=equivalence)
+    borrowed = effect.arms is not None
+    rate = false_rate(effect.pairs, equivalence=equivalence, borrowed=borrowed)
     return SeenNoise(reason, effect.pairs, rate, nominal)
 
 
