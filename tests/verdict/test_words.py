@@ -75,6 +75,7 @@ VALUES = {  # values with which the template of each code is rendered
     "no_logarithm": {"over": "model.n_heads", "level": 0},
     # a table of runs that other programs made
     **dict.fromkeys(("table", "no_value", "no_variation"), {}),
+    **dict.fromkeys(("failures_differ", "not_estimable"), {}),
     "source": {"text": "The last row of metrics.csv is incomplete."},
     "rows": {"rows": 40, "runs": 4},
     "no_label": {"empty": 3, "runs": 20, "column": "arm"},
