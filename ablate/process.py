@@ -1,27 +1,30 @@
-"""Settings of a process: memory, fork server, output, and how the process ends.
+"""Settings of a process: memory, fork server, output, children, and how the process ends.
 
 All functions act on the whole process. None of them changes a result of a run.
 """
 
 import ctypes
-import gc
 import importlib.util
 import io
-import multiprocessing
+import multiprocessing.connection
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
 from multiprocessing import forkserver
-from multiprocessing.context import ForkServerContext
+from pathlib import Path
 
 TRIM_THRESHOLD, TOP_PAD, MMAP_MAX = -1, -2, -4  # options of mallopt, from malloc.h
 GROWTH = 1 << 26  # bytes by which the heap grows
 PROGRAMS = 256  # maximum number of compiled kernels that oneDNN caches
-PR_SET_PDEATHSIG = 1  # option of prctl, from prctl.h
 # variables from which Lightning reads the rank of a process, in its order
 RANKS = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK")
+
+GRACE_SECONDS = 20  # time for a run to save its state when the sweep is stopped
+
+_ending = threading.Event()
+_one_at_a_time = threading.RLock()
 
 
 def rank() -> int:
@@ -59,21 +62,51 @@ def keep_memory() -> None:
     system.mallopt(TOP_PAD, GROWTH)
 
 
-def exempt_imports() -> None:
-    """Exempt all existing objects from garbage collection, also in processes forked later."""
-    gc.freeze()
+def limit_threads(threads: int) -> None:
+    """Let libraries that later processes import use this number of threads."""
+    # with more threads, the tokenizers library would block in forked processes
+    os.environ |= {"OMP_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "0"}
 
 
-def fork_server(modules: Sequence[str]) -> ForkServerContext:
-    """Return a multiprocessing context whose processes are forked with these modules imported."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(list(modules))
-    return context
-
-
-def start_fork_server() -> None:
-    """Start the fork server in the background; its imports take seconds."""
+def start_fork_server(modules: Sequence[str]) -> None:
+    """Start in the background the server from which the processes of `run_in_child` are forked,
+    with these modules imported, which takes seconds.
+    """
+    _ending.clear()
+    multiprocessing.get_context("forkserver").set_forkserver_preload(list(modules))
     forkserver.ensure_running()
+
+
+def run_in_child(target: Callable[..., object], *arguments: object) -> int:
+    """Call a function in a new process, and return the exit status of the process.
+
+    Several threads may call this function at a time. The processes are started and joined one after
+    the other, because multiprocessing reports wrong exit statuses otherwise.
+    """
+    process = multiprocessing.get_context("forkserver").Process(target=target, args=arguments)
+    with _one_at_a_time:
+        if _ending.is_set():
+            return -signal.SIGTERM
+        process.start()
+    multiprocessing.connection.wait([process.sentinel])
+    with _one_at_a_time:
+        process.join()
+    return int(process.exitcode or 0)
+
+
+def end_children() -> None:
+    """Ask the processes of `run_in_child` to save their state and end; kill them after a while.
+
+    No process starts afterwards.
+    """
+    _ending.set()
+    with _one_at_a_time:
+        processes = multiprocessing.active_children()
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        multiprocessing.connection.wait([process.sentinel], GRACE_SECONDS)
+        process.kill()
 
 
 def act_as_command(module: str, arguments: Sequence[str]) -> None:
@@ -85,7 +118,7 @@ def act_as_command(module: str, arguments: Sequence[str]) -> None:
     sys.modules["__main__"].__spec__ = importlib.util.find_spec(module)
 
 
-def write_output_to(path: str) -> None:
+def write_output_to(path: Path) -> None:
     """Append standard output and standard error of this process to a file."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     for stream in (sys.stdout, sys.stderr):
@@ -109,24 +142,3 @@ def end_with_parent() -> None:
             os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=wait, daemon=True).start()
-
-
-def parent_death_hook(parent: int) -> Callable[[], None] | None:
-    """Return a function that makes Linux end the calling process when its parent ends; None on
-    other systems.
-
-    Call the function in a new process.
-
-    Args:
-        parent: process id of the parent.
-    """
-    if sys.platform != "linux":
-        return None
-    system = ctypes.CDLL(None)
-
-    def ask() -> None:
-        system.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() != parent:  # the parent has already ended
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    return ask

@@ -10,6 +10,8 @@ import logging
 import pickle
 import subprocess
 import sys
+from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
 from typing import get_type_hints
 
@@ -475,30 +477,29 @@ def run_cells_here(patch):
 
     A process of its own imports for seconds; tests/package starts such ones.
     """
-    from ablate.sweep import pool
+    from ablate.engine.local import Local
+    from ablate.sweep import task
 
-    class Here(pool.Pool):
-        def __init__(self, size, *, threads):
-            self.size, self._running = 1, {}
-
-        def prepare(self):
-            pass
-
-        def run(self, deal, context, started, *, stay):
-            while cell := deal.take():
-                started()
-                yield cell, status_of(cell, context)
-                deal.release(cell)
-
-    def status_of(cell, context):
+    def run_in_child(execute, *arguments):
         try:
-            pool.execute(context, cell, cell.argv, "")
+            execute(*arguments)
         except SystemExit as leaving:
             return leaving.code
         return 0
 
-    patch.setattr("ablate.sweep.launch.Pool", Here)
+    @contextmanager
+    def started(self, config):
+        def submit(task):
+            future = Future()
+            future.set_result(task())
+            return future
+
+        yield submit
+
+    patch.setattr(Local, "prepare", lambda self, config: None)
+    patch.setattr(Local, "started", started)
+    patch.setattr(task, "run_in_child", run_in_child)
     for name in ("write_output_to", "end_with_parent"):
-        patch.setattr(pool, name, lambda *arguments: None)
+        patch.setattr(task, name, lambda *arguments: None)
     main = sys.modules["__main__"]  # what a run says of it goes with the test
     patch.setattr(main, "__spec__", main.__spec__)

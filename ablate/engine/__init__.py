@@ -1,1 +1,1 @@
-"""Engines: where the workers of a sweep run (locally, with Ray, with Slurm)."""
+"""Engines: where the runs of a sweep are executed (locally, with Ray, with Slurm)."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from ablate.config.construct import construct
+from ablate.engine.base import Engine
 from ablate.errors import UserError
 from ablate.evidence.digest import ABOUT, file_of_runs, read_parts
 from ablate.evidence.folder import Evidence
@@ -22,7 +23,6 @@ from ablate.evidence.types import Levels, Run, Study
 from ablate.record.types import Fingerprints
 from ablate.sweep.begin import regime
 from ablate.sweep.cell import Cell, without_seed
-from ablate.sweep.launch import n_jobs
 from ablate.sweep.planned import Checked, PlannedSweep
 from ablate.sweep.preflight import records_of
 from ablate.train.budgets import shared_steps
@@ -99,11 +99,12 @@ def plan_of(sweep: PlannedSweep) -> Plan:
     tuning_runs, runs = (before.screening, before.runs) if before else ([], [])
     tuning = [*_arms(sweep.screening, checked, tuning_runs, tuned=True)]
     arms = [*_arms(sweep.cells, checked, runs, tuned=sweep.tune is None)]
+    engine: Engine = construct(sweep.config.engine)
     return Plan(
         sweep,
         (tuning, arms),
         seeds=len({cell.seed for cell in sweep.cells}),
-        at_once=construct(sweep.config.engine).workers * n_jobs(sweep.config),
+        at_once=engine.size(sweep.config),
         earlier=before,
     )
 

@@ -3,7 +3,7 @@
 The operating system releases a lock when its process ends for any reason. The lock file remains.
 """
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,18 +29,14 @@ def acquire(path: Path, work: str) -> AbstractContextManager[Any]:
         return lock.acquire()
 
 
-def take(path: Path) -> FileLock | None:
-    """Return an acquired lock, which the caller must release.
-
-    The result is None if another process holds the lock.
+def take(path: Path) -> AbstractContextManager[Any] | None:
+    """Return a lock, which is held until the returned context ends; None if another process or
+    thread holds the lock.
 
     Raises:
         OSError: the file cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(path)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        return None
-    return lock
+    with suppress(Timeout):
+        return FileLock(path).acquire(timeout=0)
+    return None

@@ -4,7 +4,7 @@ Smoke tests (`ablate.config.smoke`) and parts of a study (with some of its runs)
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from omegaconf import DictConfig
@@ -21,11 +21,10 @@ from ablate.evidence.types import Run, Verdict
 from ablate.record.files import write_text
 from ablate.record.links import LOGGER_FAILURES, read_links
 from ablate.sweep.cell import config_dirs
-from ablate.verdict.decision import INCONCLUSIVE, read_verdict
+from ablate.verdict.decision import INCONCLUSIVE
 from ablate.wandb.note import LOGGER, advise_sync
 from ablate.words.effect import seeds_needed
 
-VERDICT = "verdict.json"
 PART = (
     "This sweep has only some of the planned seeds or variants, so it has no verdict. Its results "
     "were seen, so they count as an interim analysis. For the verdict, repeat the command with all "
@@ -40,25 +39,7 @@ def end(config: DictConfig) -> int:
     Returns:
         the number of failed runs.
     """
-    return _end(config, _judge)
-
-
-def show(config: DictConfig) -> int:
-    """Print table and verdicts of a sweep that another worker has ended.
-
-    Returns:
-        the number of failed runs.
-    """
-    path = _folder(config) / VERDICT
-    return _end(config, lambda *_: read_verdict(path) if path.exists() else None)
-
-
-def _folder(config: DictConfig) -> Path:
-    return Path(config.hydra.sweep.dir)
-
-
-def _end(config: DictConfig, judge: Callable[[DictConfig, Evidence], Verdict | None]) -> int:
-    sweep = _folder(config)
+    sweep = Path(config.hydra.sweep.dir)
     evidence = gather(sweep)
     console = make_console()
     if not console.is_terminal:
@@ -70,7 +51,7 @@ def _end(config: DictConfig, judge: Callable[[DictConfig, Evidence], Verdict | N
     if config.study is not None and evidence.regime["scale"] == SMOKE:
         console.print(f"\n{NO_VERDICT}.", soft_wrap=True)
     elif config.study is not None:
-        if verdict := judge(config, evidence):
+        if verdict := _judge(config, evidence):
             _print_verdict(console, verdict, sweep)
             if advice := more_seeds(config, verdict):
                 console.print(f"\n{advice}", soft_wrap=True)
@@ -125,7 +106,7 @@ def _judge(config: DictConfig, evidence: Evidence) -> Verdict | None:
     from ablate.report.write import write_report  # imports matplotlib
     from ablate.wandb.analysis import log_analysis  # imports W&B
 
-    sweep = _folder(config)
+    sweep = Path(config.hydra.sweep.dir)
     if not evidence.study.get("exploratory"):
         evidence = looked(Path(config.paths.results), sweep, evidence)
     evidence.save(sweep)

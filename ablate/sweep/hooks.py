@@ -1,8 +1,7 @@
-"""Hydra callbacks that start a sweep, store the outcome of each run, and end the sweep."""
+"""Hydra callbacks that start a sweep and store the outcome of each run."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr
+from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -16,34 +15,24 @@ from ablate.config.check import check_groups
 from ablate.errors import CallbackError
 
 
-@contextmanager
-def _raising() -> Iterator[None]:
-    """Raise an error of a `with` block as a CallbackError, which Hydra does not turn into a
-    warning.
-    """
-    try:
-        yield
-    except Exception as error:
-        raise CallbackError(error) from None
-
-
 class SweepHooks(Callback):
-    """The callbacks of a sweep: they register its study, store outcomes, and compute the
-    verdict.
-    """
+    """The callbacks of a sweep: they check its study, and store outcomes."""
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Check and register the study.
 
         Raises:
             CallbackError: the config or the study is invalid, or an unexpected error occurred.
+                Hydra would turn an Exception into a warning.
         """
-        with _raising():
+        try:
             check_groups(config)
             print(f"{config.name}: preparing the study", file=sys.stderr, flush=True)
             from ablate.sweep.begin import begin
 
             begin(config)
+        except Exception as error:
+            raise CallbackError(error) from None
 
     def on_job_end(self, config: DictConfig, job_return: JobReturn, **kwargs: Any) -> None:
         """Store the outcome of a run of a sweep; Hydra calls this in the process that ran it."""
@@ -58,21 +47,3 @@ class SweepHooks(Callback):
         except Exception as error:
             result = {"status": "failed", "error": f"{type(error).__name__}: {error}"}
         write_link(Path(config.hydra.sweep.dir), config, result)
-
-    def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
-        """Conclude the sweep: one worker judges the runs and writes the report.
-
-        The process exits with status 1 if a run failed.
-
-        Raises:
-            CallbackError: the sweep could not be judged.
-        """
-        from ablate.config.construct import construct
-        from ablate.sweep.end import end, show
-        from ablate.sweep.share import conclude
-
-        with _raising():
-            works_here = construct(config.engine).works_here
-            failed = conclude(config, end, None if works_here else show)
-        if failed:
-            sys.exit(1)

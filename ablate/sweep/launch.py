@@ -1,25 +1,48 @@
-"""Check all runs of a sweep, then execute each in a new process, `n_jobs` at a time."""
+"""Check all runs of a sweep, execute them with an engine, and wait for runs that other processes
+execute.
 
-import os
+The same command may be started several times on a results folder. Each process is a worker of the
+sweep, and takes runs that no other worker has. All workers execute the same stages in the same
+order. A stage has the runs between two planned interim analyses. It is complete when all its runs
+are done by any worker. Decisions that all workers must share are made by the first worker that
+needs them.
+"""
+
 import sys
-from collections.abc import Callable, Sequence
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-from hydra.core.utils import JobReturn, JobStatus
 from hydra.types import HydraContext
 from omegaconf import DictConfig
 
 from ablate.config.construct import construct
 from ablate.console import make_console
-from ablate.engine.base import LOGS, Engine, elsewhere
+from ablate.engine.base import POLL_SECONDS, Engine, Submit
 from ablate.errors import UserError
+from ablate.evidence.gather import SCREENING, gather
+from ablate.evidence.history import looked
+from ablate.evidence.looks import planned_looks
+from ablate.evidence.types import Levels, Study, Tune
+from ablate.record.label import run_key
+from ablate.record.links import executed_source
+from ablate.record.sealed import read_sealed
+from ablate.record.source import source_hash
+from ablate.record.types import Link
 from ablate.sweep.begin import register_study
+from ablate.sweep.cell import Cell
+from ablate.sweep.compose import compose
 from ablate.sweep.planned import PlannedSweep
-from ablate.sweep.pool import Pool
 from ablate.sweep.runs import plan_runs
-from ablate.sweep.share import state_of
-from ablate.sweep.view import View, watching
-from ablate.sweep.worker import work
+from ablate.sweep.share import alone, conclude, once
+from ablate.sweep.task import RunTask, fail
+from ablate.sweep.tuning import WIDENINGS, tuned_jobs, wider_jobs
+from ablate.sweep.view import View
+from ablate.verdict.stages import needed
 
 REPORT = "report.md"  # report of committed evidence, in its folder
 
@@ -29,9 +52,9 @@ def launch(
     config: DictConfig,
     jobs: Sequence[Sequence[str]],
     before: Callable[[PlannedSweep], None],
-) -> list[JobReturn]:
-    """Execute every run of a sweep with the workers of the config's `engine` (local, Slurm or Ray),
-    and return a completed Hydra job for each run.
+) -> None:
+    """Execute every run of a sweep with the config's `engine` (local, Slurm or Ray), and end the
+    sweep: judge its runs and write its report.
 
     A failed run does not affect the other runs; its error is in the file of its outcome. The same
     command on other machines joins the sweep, and may execute some or all of the runs.
@@ -43,63 +66,211 @@ def launch(
         before: called with the checked runs before the first run starts.
 
     Raises:
-        UserError: a run is invalid, or the workers of the engine ended before the sweep.
-        SystemExit: other workers hold the remaining runs, and this worker may not wait.
+        UserError: a run is invalid.
+        SystemExit: a run failed, or other workers hold the remaining runs, and this worker may not
+            wait.
     """
     engine: Engine = construct(config.engine)
+    engine.prepare(config)
     console = make_console(stderr=True)
     if (committed := Path(config.paths.experiments) / config.name / REPORT).exists():
         text = f"{committed} has the committed verdicts; this sweep uses none of their runs"
         console.print(f"{config.name}: {text}", soft_wrap=True)
     console.print(f"{config.name}: checking {len(jobs)} runs")
-    pool = Pool(n_jobs(config), threads=config.threads)
-    if engine.works_here:
-        pool.prepare()
     sweep = plan_runs(context, config, jobs)
     register_study(sweep)
     before(sweep)
-
-    def here() -> None:
-        work(sweep, pool, stay=engine.stay)
-
-    command = elsewhere(sys.argv[1:], sweep.folder)
-    if engine.works_here:
-        engine.work(here, command, sweep.folder)
-    else:
-        labels = {cell.number: cell.label for cell in (*sweep.screening, *sweep.cells)}
-        logs = sweep.folder / LOGS
-        print(f"{config.name}: {engine.workers} workers, logs in {logs}", file=sys.stderr)
-        with (
-            View(config.name, len(labels), works_here=False) as view,
-            watching(view, sweep.folder, labels),
-        ):
-            engine.work(here, command, sweep.folder)
-    _check_end(config)
-    # Failures are stored rather than raised: otherwise Hydra would skip the end of the sweep.
-    return [JobReturn(overrides=c.overrides, status=JobStatus.COMPLETED) for c in sweep.cells]
+    # a part of a study has no interim analyses
+    waves = [sweep.cells] if sweep.is_part else stages(sweep.cells, sweep.study)
+    view = View(config.name, len(sweep.cells) + len(sweep.screening))
+    with view, engine.started(config) as submit:
+        n_executed = Worker(sweep, engine, submit, view).run_stages(waves)
+    if conclude(config, n_executed):
+        sys.exit(1)
 
 
-def _check_end(config: DictConfig) -> None:
-    """Raise UserError if remote workers ended before all runs were done."""
-    state = state_of(Path(config.hydra.sweep.dir))
-    if state is None or state["cells"] is None:
+def stages(cells: Sequence[Cell], study: Study | None) -> list[list[Cell]]:
+    """Return the runs of each stage of a sweep, that is, the runs before each planned interim
+    analysis.
+
+    Every stage has some of the seeds, in ascending order, with all arms. Without a planned interim
+    analysis there is one stage with all runs.
+    """
+    ends = planned_looks(study) if study else [0]
+    seeds = sorted({cell.seed for cell in cells})
+    place = {seed: sum(number >= end for end in ends[:-1]) for number, seed in enumerate(seeds)}
+    by_stage: list[list[Cell]] = [[] for _ in ends]
+    for cell in cells:
+        by_stage[place[cell.seed]].append(cell)
+    return [stage for stage in by_stage if stage]
+
+
+def check_source(link: Link) -> None:
+    """Raise UserError if a run executed other source than this process read when the sweep began.
+
+    Runs of a sweep are separate processes, so they would execute changed files.
+    """
+    pairs = executed_source(link)
+    changed = sorted({name for name, source in pairs if source_hash(name) != source})
+    if changed:
         raise UserError(
-            "the workers ended before all cells were done: start the same command again to "
-            f"continue; the workers' output is in {Path(config.hydra.sweep.dir) / LOGS}"
+            f"{', '.join(changed)}: the source has changed since the sweep began, so its runs "
+            "could not be compared: start the same command again"
         )
 
 
-def n_jobs(config: DictConfig) -> int:
-    """Return the number of simultaneous runs: `n_jobs` of the config if it is set; else 1 if the
-    config requests a GPU, or accepts one and there is one; else the number of cores divided by the
-    cores of a run, at least 1.
-    """
-    if config.n_jobs is not None:
-        return int(config.n_jobs)
-    from ablate.record.identity import device_kind  # imports torch
+@dataclass(frozen=True)
+class Worker:
+    """A worker process of a sweep.
 
-    if config.trainer.get("accelerator") in ("gpu", "cuda") or device_kind(config) != "cpu":
-        return 1
-    devices = config.trainer.get("devices")
-    processes = devices if isinstance(devices, int) and devices > 0 else 1
-    return max(1, (os.cpu_count() or 1) // (config.threads * processes))
+    Args:
+        sweep: the sweep.
+        engine: the engine that executes the runs. Unless its attribute `stay` is true, the worker
+            exits when other workers hold all remaining runs of a stage.
+        submit: the engine's function that submits a run.
+        view: the display of the progress.
+    """
+
+    sweep: PlannedSweep
+    engine: Engine
+    submit: Submit
+    view: View
+
+    def run_stages(self, waves: Sequence[Sequence[Cell]]) -> int:
+        """Execute the stages one after the other, and return the number of runs that were executed.
+
+        Args:
+            waves: the runs of each stage.
+        """
+        tune = self.sweep.tune
+        each = 1 + len(tune["values"]) if tune else 1
+        arms = [cell.levels for cell in self.sweep.cells]
+        n_executed = 0
+        for number, stage in enumerate(waves):
+            wanted = [cell for cell in stage if cell.levels in arms]
+            self.view.expect(-each * (len(stage) - len(wanted)))
+            if wanted:
+                self.run(self.tuned(number, wanted, tune) if tune else wanted)
+                n_executed += len(wanted)
+                arms = self.look(number) if stage is not waves[-1] else arms
+        return n_executed
+
+    def look(self, number: int) -> list[Levels]:
+        """Analyse all finished runs, add this analysis to the analysis log, and return the levels
+        of the arms that continue.
+
+        Args:
+            number: number of the interim analysis.
+        """
+        folder, results = self.sweep.folder, Path(self.sweep.config.paths.results)
+        going: list[Levels] = once(
+            self.sweep.config,
+            folder / f"look-{number}.json",
+            lambda: needed(looked(results, folder, gather(folder))),
+        )
+        return going
+
+    def tuned(self, number: int, cells: Sequence[Cell], tune: Tune) -> list[Cell]:
+        """Tune the nuisance parameter for the runs of a stage, and return these runs with the
+        chosen values.
+
+        Args:
+            number: number of the stage.
+            cells: the runs of the stage.
+            tune: the study's settings for tuning.
+        """
+        context, config, seeds = self.sweep.context, self.sweep.config, self.sweep.seeds
+        folder, screening = self.sweep.folder / SCREENING, self.sweep.screening
+        path = folder / f"chosen-{number}.json"
+        again = not path.exists()
+        asked = {run_key(cell.levels, seeds[cell.seed]) for cell in cells}
+        links = self.run([c for c in screening if run_key(c.levels, c.seed) in asked], again)
+        for turn in range(WIDENINGS):
+            wider = wider_jobs(cells, links, tune, seeds)
+            # numbers on which all workers agree
+            after = screening[-1].number + 1 + turn * screening[0].number
+            self.view.expect(len(wider))
+            jobs, numbers = [*wider.values()], [after + number for number in wider]
+            links += self.run(compose(context, config, jobs, numbers, folder), again)
+        jobs = once(config, path, lambda: tuned_jobs(cells, links, tune, seeds))
+        return compose(context, config, jobs, [cell.number for cell in cells], self.sweep.folder)
+
+    def run(self, cells: Sequence[Cell], again: bool = True) -> list[Link]:
+        """Execute some runs, wait until all are done by any worker, and return their outcomes in
+        the order of `cells`.
+
+        Args:
+            cells: the runs.
+            again: whether to retry runs that failed earlier.
+        """
+        stale = [cell for cell in cells if not self._outcome_is_valid(cell, again=again)]
+        if stale:
+            with alone(self.sweep.config):
+                for cell in stale:
+                    cell.link.unlink(missing_ok=True)
+        while True:
+            self._execute(cells)
+            with suppress(FileNotFoundError):  # another worker is retrying a failed cell
+                return [read_sealed(cell.link) for cell in cells]
+
+    def _execute(self, cells: Sequence[Cell]) -> None:
+        for cell, here in self._as_completed(cells):
+            link = read_sealed(cell.link)
+            self.view.finished(cell.label, link, here=here)
+            check_source(link)
+
+    def _as_completed(self, cells: Sequence[Cell]) -> Iterator[tuple[Cell, bool]]:
+        """Execute the runs, and yield each run that is done, and whether this worker executed it.
+
+        Raises:
+            SystemExit: other workers hold the remaining runs, and this worker may not wait.
+        """
+        new, held = deque(cells), list[Cell]()  # other workers hold the runs in `held`
+        running: dict[Future[bool], Cell] = {}
+        size = self.engine.size(self.sweep.config)
+        while new or held or running:
+            while new and len(running) < size:
+                cell = new.popleft()
+                if cell.link.exists():
+                    yield cell, False
+                else:
+                    running[self.submit(RunTask(self.sweep.context, cell))] = cell
+            if held and not (new or running or self.engine.stay):
+                print(f"Other workers execute the last {len(held)} runs and will end the sweep.")
+                sys.exit(0)
+            ended, _ = wait(running, POLL_SECONDS, FIRST_COMPLETED)
+            for future, cell in ((future, running.pop(future)) for future in ended):
+                if error := future.exception():  # of another machine
+                    fail(cell, f"{type(error).__name__}: {error}")
+                if cell.link.exists():
+                    yield cell, bool(error or future.result())
+                else:
+                    held.append(cell)
+            if not ended:
+                time.sleep(0 if running else POLL_SECONDS)
+                new, held = new + deque(held), []
+
+    def _outcome_is_valid(self, cell: Cell, *, again: bool) -> bool:
+        """Return whether a run has no stored outcome, or an outcome that is valid for its present
+        config.
+
+        If the result is False, the caller removes the outcome, so that the run is repeated.
+
+        Args:
+            cell: the run.
+            again: whether the stored outcome of a failed run must be removed.
+        """
+        # here, because it imports torch, and the server imports torch at the same time
+        from ablate.sweep.preflight import record_of
+
+        try:
+            link: Link = read_sealed(cell.link)
+        except FileNotFoundError:
+            return True
+        except UserError as error:
+            print(f"{error}: the run will be repeated", flush=True)
+            return False
+        if link["status"] == "failed":
+            return not again
+        result = record_of(cell, self.sweep.checked.data).stored_result()
+        return result is not None and result["identity"] == link["identity"]

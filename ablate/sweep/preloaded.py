@@ -3,15 +3,16 @@
 Importing torch, Lightning and W&B takes seconds. Forked runs start immediately.
 """
 
+import gc
+
 import pandas  # noqa: F401  # W&B's tables import it
 import wandb.sdk.launch  # noqa: F401  # wandb.init imports it, which takes a second
 
 import ablate.observe.pictures
-import ablate.sweep.pool
+import ablate.sweep.task
 import ablate.train.resolve
 import ablate.train.run
 import ablate.wandb.logger  # noqa: F401
-from ablate.process import exempt_imports
 from ablate.record.environment import packages, source_commit
 from ablate.record.identity import ENTRY_MODULES
 from ablate.record.source import source_hashes
@@ -19,4 +20,4 @@ from ablate.record.source import source_hashes
 source_hashes([*ENTRY_MODULES])  # cached here, because hashing the source takes a third of a second
 packages()
 source_commit()
-exempt_imports()  # garbage collection in runs skips the imported objects
+gc.freeze()  # garbage collection in runs skips the imported objects

@@ -1,7 +1,7 @@
 """Share a sweep between workers: the same command, started several times on a results folder.
 
-results/sweeps/<name>/<time>/sweep.json has a hash of the command (`key`), the number of runs and,
-once the sweep has ended, the number of failures. While the sweep is open, the same command joins
+results/sweeps/<name>/<time>/sweep.json has a hash of the command (`key`) and, once the sweep has
+ended, the number of failures. While the sweep is open, the same command joins
 it, at the same time or after a crash. Steps on which all workers must agree (starting, choosing
 later runs, dropping a failure, ending) are done by one of them under a lock.
 """
@@ -11,8 +11,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -23,7 +23,7 @@ from ablate.config.location import PACKAGE
 from ablate.errors import UserError
 from ablate.evidence.registration import digest
 from ablate.evidence.types import Regime
-from ablate.record.files import seal, write_json
+from ablate.record.files import check_writable, seal, write_json
 from ablate.record.sealed import read_sealed
 
 STATE = "sweep.json"
@@ -36,27 +36,12 @@ class State(TypedDict):
     """The content of sweep.json, the state of a sweep."""
 
     key: str
-    cells: int | None  # number of cells to run; null until it is known
     failed: int | None  # number of failed runs; null until the sweep has ended
 
 
-@contextmanager
-def alone(config: DictConfig) -> Iterator[None]:
-    """Exclude other workers of all sweeps with the name `config.name` while a `with` block runs.
-
-    Raises:
-        UserError: the results folder cannot be written.
-    """
-    locks = Path(config.paths.results) / "locks"
-    try:
-        locks.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(locks / f"sweep {config.name}.lock").acquire()
-    except OSError as error:
-        raise UserError(
-            f"paths.results={config.paths.results}: cannot write there ({error.strerror})"
-        ) from None
-    with lock:
-        yield
+def alone(config: DictConfig) -> AbstractContextManager[Any]:
+    """Exclude other workers of all sweeps with the name `config.name` while a `with` block runs."""
+    return FileLock(Path(config.paths.results) / "locks" / f"sweep {config.name}.lock")
 
 
 def enter(config: DictConfig, regime: Regime) -> None:
@@ -69,11 +54,12 @@ def enter(config: DictConfig, regime: Regime) -> None:
         SystemExit: hydra.sweep.dir was given, and its sweep has ended without failures.
     """
     own_key = key(config, regime)
+    check_writable(Path(config.paths.results) / "locks")
     with alone(config):
         folder = _joined(config, own_key) or _free(Path(config.hydra.sweep.dir))
         with read_write(config.hydra):
             config.hydra.sweep.dir = str(folder)
-        state = state_of(folder) or State(key=own_key, cells=None, failed=None)
+        state = state_of(folder) or State(key=own_key, failed=None)
         _write(folder, {**state, "failed": None})
 
 
@@ -134,8 +120,7 @@ def _joined(config: DictConfig, own_key: str) -> Path | None:
     if not any(word.startswith("hydra.sweep.dir=") for word in config.hydra.overrides.hydra):
         folders = sorted((path.parent for path in given.parent.glob(f"*/{STATE}")), reverse=True)
         return next((folder for folder in folders if _is_open(folder, own_key)), None)
-    state = state_of(given)
-    if state is None:
+    if (state := state_of(given)) is None:
         return None
     if state["key"] != own_key:
         raise UserError(
@@ -148,11 +133,10 @@ def _joined(config: DictConfig, own_key: str) -> Path | None:
 
 
 def _is_open(folder: Path, own_key: str) -> bool:
-    try:
+    with suppress(UserError):  # a damaged sweep is not continued
         state = state_of(folder)
-    except UserError:  # a damaged sweep is not continued
-        return False
-    return state is not None and state["key"] == own_key and state["failed"] is None
+        return state is not None and state["key"] == own_key and state["failed"] is None
+    return False
 
 
 def _free(folder: Path) -> Path:
@@ -168,24 +152,14 @@ def state_of(folder: Path) -> State | None:
     Raises:
         UserError: the file is damaged.
     """
-    try:
+    with suppress(FileNotFoundError):
         state: State = read_sealed(folder / STATE)
-    except FileNotFoundError:
-        return None
-    return state
+        return state
+    return None
 
 
 def _write(folder: Path, state: State) -> None:
     write_json(folder / STATE, seal(state))
-
-
-def expect(config: DictConfig, cells: int) -> None:
-    """Store the number of runs that must be done before the sweep can end."""
-    folder = Path(config.hydra.sweep.dir)
-    with alone(config):
-        state = state_of(folder)
-        assert state is not None  # the sweep was started
-        _write(folder, {**state, "cells": cells})
 
 
 def once(config: DictConfig, path: Path, decide: Callable[[], Any]) -> Any:
@@ -205,40 +179,28 @@ def once(config: DictConfig, path: Path, decide: Callable[[], Any]) -> Any:
             return decided
 
 
-def conclude(
-    config: DictConfig,
-    end: Callable[[DictConfig], int],
-    show: Callable[[DictConfig], object] | None = None,
-) -> int:
+def conclude(config: DictConfig, cells: int) -> int:
     """End the sweep in exactly one worker, and return the number of failed runs.
 
     The result is 0 if the sweep cannot end yet.
 
     Args:
         config: the config of the sweep.
-        end: ends the sweep, and returns the number of failed runs.
-        show: prints the result of a sweep that another worker has ended; None to print only its
-            folder.
+        cells: the number of runs that must be done before the sweep can end.
     """
+    from ablate.sweep.end import end  # imports W&B
+
     folder = Path(config.hydra.sweep.dir)
     with alone(config):
-        state = state_of(folder)
-        assert state is not None  # no process removes the file
-        # Hydra 1.4 ends a sweep even after an exception, and raises the exception afterwards
-        if state["cells"] is None:
-            return 0
-        if state["failed"] is None:
-            if len(list((folder / "cells").glob("*.json"))) < state["cells"]:
-                print("Another worker is retrying failed cells and will end the sweep.")
-                return 0
-            failed = end(config)
-            _write(folder, {**state, "failed": failed})
-            return failed
-    if show is None:
-        _say_that_it_has_ended(folder)
-    else:
-        show(config)
-    return int(state["failed"])
+        state = read_sealed(folder / STATE)
+        if state["failed"] is not None:
+            _say_that_it_has_ended(folder)
+        elif len(list((folder / "cells").glob("*.json"))) < cells:
+            print("Another worker is retrying failed cells and will end the sweep.")
+        else:
+            state["failed"] = end(config)
+            _write(folder, state)
+    return int(state["failed"] or 0)
 
 
 def _say_that_it_has_ended(folder: Path) -> None:

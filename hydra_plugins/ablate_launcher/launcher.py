@@ -42,17 +42,19 @@ class AblateLauncher(Launcher):
     def launch(
         self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int
     ) -> Sequence[JobReturn]:
-        """Run all cells, and return one result for each; a failed cell does not stop the others.
+        """Run all cells, end the sweep, and return nothing; a failed cell does not stop the others.
 
         Args:
             job_overrides: the overrides of each cell.
             initial_job_idx: number of the first cell, which is 0: there is one batch of cells.
 
         Raises:
-            UserError: a cell has a wrong config, or the workers of the engine ended too early.
-            SystemExit: other workers hold the remaining cells, and this worker may not wait.
+            UserError: a cell has a wrong config.
+            SystemExit: a cell failed, or other workers hold the remaining cells, and this worker
+                may not wait.
         """
         from ablate.plan.power import say_doubts
         from ablate.sweep.launch import launch
 
-        return launch(self.context, self.config, job_overrides, say_doubts)
+        launch(self.context, self.config, job_overrides, say_doubts)
+        return []

@@ -1,7 +1,7 @@
 """Measure the overhead of a sweep: seconds per cell, and memory of the coordinating process.
 
     python -m lab.bench.cells                             100 and 1000 cells on this machine
-    python -m lab.bench.cells engine=ray engine.workers=2 n_jobs=1      the same with another engine
+    python -m lab.bench.cells engine=ray engine.workers=2     the same with another engine
 
 A cell is one run of a sweep. The cells are probes that take a fraction of a second, and two run at
 the same time. The overhead is the time from the start of a cell to the start of the next cell in

@@ -154,5 +154,5 @@ def test_a_seed_that_is_no_number_is_left_to_hydra(master, small, tmp_path):
 @pytest.mark.slow
 def test_what_runs_are_forked_from_can_be_imported():
     # the server would pass over a module that it cannot import, and every run begin without it
-    code = "from ablate.sweep.pool import PRELOADED; __import__(PRELOADED)"
+    code = "from ablate.engine.local import PRELOADED; __import__(PRELOADED)"
     subprocess.run([sys.executable, "-c", code], check=True)

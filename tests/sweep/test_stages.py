@@ -6,7 +6,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from ablate.sweep.cell import Cell
-from ablate.sweep.worker import Worker, stages
+from ablate.sweep.launch import Worker, stages
 
 CLAIM = {"kind": "superiority"}
 

@@ -1,32 +1,36 @@
 """The same command, started several times on one folder, is several workers of one sweep."""
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from unittest.mock import Mock
 
 import hydra
 import pytest
+from filelock import FileLock
 from hydra.core.global_hydra import GlobalHydra
 from hydra.types import HydraContext, RunMode
 from omegaconf import OmegaConf
 
 from ablate.config.location import CONF
+from ablate.engine.base import Engine
+from ablate.engine.local import Local
 from ablate.errors import UserError
 from ablate.evidence.gather import gather
 from ablate.record import source
 from ablate.record.files import seal, write_json
 from ablate.record.links import link_path
+from ablate.record.lock import take
 from ablate.record.source import source_hash
 from ablate.record.training import Record
 from ablate.record.types import Fingerprints
 from ablate.sweep import share
 from ablate.sweep.begin import begin, register_study
 from ablate.sweep.cell import Cell, plain_study
-from ablate.sweep.launch import n_jobs
+from ablate.sweep.launch import Worker
 from ablate.sweep.planned import Checked, PlannedSweep
-from ablate.sweep.pool import CellQueue, Pool
 from ablate.sweep.view import View
-from ablate.sweep.worker import Worker
 
 NO_CONTEXT = HydraContext(config_loader=Mock(), callbacks=Mock())
 EXPERIMENT = ("+experiment=preln_vs_postln", "study.tune=null")
@@ -37,7 +41,10 @@ def toy(number, results, training):
     form = {"exclude_keys": [], "item_sep": ",", "kv_sep": "="}
     job = {"config": {"override_dirname": form}}
     node = {"sweep": {"dir": str(results)}, "overrides": {"task": []}, "job": job}
-    config = OmegaConf.create({"seed": 0, "paths": {"results": str(results)}, "hydra": node})
+    node |= {"runtime": {"choices": {}, "config_sources": []}}
+    config = OmegaConf.create(
+        {"seed": 0, "threads": 1, "study": None, "paths": {"results": str(results)}, "hydra": node}
+    )
     cell = Cell(number, f"cell {number}", (), config)
     cell.__dict__["training"] = str(training)
     return cell
@@ -53,68 +60,45 @@ def done(cell, sweep, status="finished", **more):
     write_json(link_path(sweep, cell.number), seal({"status": status, "wall_seconds": 1, **more}))
 
 
-def test_workers_that_race_run_every_cell_once_and_skip_what_others_hold(cells, tmp_path):
-    workers, ran = [CellQueue(cells) for _ in range(3)], []
-    while taken := [(worker, cell) for worker in workers if (cell := worker.take())]:
-        assert len({cell.training for _, cell in taken}) == len(taken)
-        for worker, cell in taken:
-            done(cell, tmp_path)
-            worker.release(cell)
-        ran += [cell.number for _, cell in taken]
-    assert sorted(ran) == [0, 1, 2, 3, 4, 5]
-    for worker in workers:
-        assert worker.open == 0
-    elsewhere = [{cell.number for cell in worker.done_elsewhere()} for worker in workers]
-    assert [len(cells) for cells in elsewhere] == [4, 4, 4]
+class Here(Engine):
+    """An engine that calls one task at a time."""
 
+    workers = 1
 
-def test_the_cells_of_a_worker_that_dies_are_dealt_again(cells, tmp_path):
-    dies, lives = CellQueue(cells), CellQueue(cells)
-    first = [dies.take() for _ in range(2)]
-    assert [cell.number for cell in first] == [0, 2]  # 1 is of the same training as 0
-    taken = [lives.take().number for _ in range(3)]
-    assert taken == [3, 4, 5]
-    assert lives.take() is None
-    assert lives.open == 3  # to be watched
-    del dies
-    assert [lives.take().number for _ in range(2)] == [0, 2]
-
-
-def test_a_run_that_was_told_to_end_is_dealt_again(cells, tmp_path):
-    queue = CellQueue(cells[:1])
-    cell = queue.take()
-    assert queue.open == 0
-    queue.release(cell)  # without a link
-    assert queue.take() is cell
-
-
-class Instead(Pool):
-    """A pool whose processes end as the test says, in their order."""
-
-    def __init__(self, ends):
-        self.ends = iter(ends)
-
-    def run(self, queue, context, started, *, stay):
-        while cell := queue.take():
-            started()
-            yield cell, next(self.ends)(cell)
-            queue.release(cell)
-        yield from ((cell, None) for cell in queue.done_elsewhere())
+    def call(self, task):
+        return task()
 
 
 @pytest.fixture
-def stage(cells, tmp_path):
-    """Run one stage of three cells, whose processes end in these ways."""
+def processes(monkeypatch):
+    """Let a function of the cell say how the process of a run ends."""
+    monkeypatch.setattr("ablate.sweep.launch.POLL_SECONDS", 0.01)
 
-    context = HydraContext(config_loader=Mock(), callbacks=Mock())
+    def end_as(end):
+        monkeypatch.setattr("ablate.sweep.task.run_in_child", lambda _, context, cell: end(cell))
 
-    def ran(*ends, again=True):
-        with View("toy", 3) as view:
-            paths = {"results": str(tmp_path), "experiments": str(tmp_path / "experiments")}
-            config = OmegaConf.create({"name": "toy", "fresh": False, "paths": paths})
-            checked = Checked({"text": Fingerprints("read", {})}, 0, {})
-            sweep = PlannedSweep(context, config, None, cells, cells, [], {}, checked)
-            return Worker(sweep, Instead(ends), view, stay=True).run(cells[:3], again), view
+    return end_as
+
+
+@pytest.fixture
+def sweep(cells, tmp_path):
+    paths = {"results": str(tmp_path), "experiments": str(tmp_path / "experiments")}
+    config = OmegaConf.create({"name": "toy", "paths": paths})
+    checked = Checked({"text": Fingerprints("read", {})}, 0, {})
+    return PlannedSweep(NO_CONTEXT, config, None, cells, cells, [], {}, checked)
+
+
+@pytest.fixture
+def stage(sweep, processes):
+    """Run one stage of three cells, whose processes end in these ways, in their order."""
+
+    def ran(*ends, again=True, stay=True):
+        following = iter(ends)
+        processes(lambda cell: next(following)(cell))
+        engine, view = Here(), View("toy", 3)
+        engine.stay = stay
+        with view, engine.started(sweep.config) as submit:
+            return Worker(sweep, engine, submit, view).run(sweep.cells[1:4], again), view
 
     return ran
 
@@ -123,11 +107,68 @@ def ends_well(sweep):
     return lambda cell: done(cell, sweep) or 0
 
 
-def test_an_interrupted_run_is_no_failure(stage, tmp_path, capsys):
+def test_workers_that_race_execute_every_cell_once(sweep, processes, tmp_path):
+    executed, active = [], []
+
+    def slowly(cell):
+        assert cell.training not in active  # cells of one training are never executed at once
+        active.append(cell.training)
+        time.sleep(0.02)
+        executed.append(cell.number)
+        done(cell, tmp_path)
+        active.remove(cell.training)
+        return 0
+
+    def worker(_):
+        with ThreadPoolExecutor(1) as threads:
+            return Worker(sweep, Here(), threads.submit, View("toy", 6)).run(sweep.cells)
+
+    processes(slowly)
+    with ThreadPoolExecutor(3) as workers:
+        outcomes = [*workers.map(worker, range(3))]
+    assert sorted(executed) == [0, 1, 2, 3, 4, 5]
+    assert [[link["status"] for link in links] for links in outcomes] == [["finished"] * 6] * 3
+
+
+def test_a_worker_waits_for_a_run_that_another_holds_and_takes_over(stage, cells, tmp_path):
+    well, ran = ends_well(tmp_path), []
+    (tmp_path / "locks").mkdir()
+    lock = FileLock(tmp_path / "locks" / f"{cells[1].training}.lock", thread_local=False)
+    lock.acquire()
+
+    def ends(cell):
+        ran.append(cell.number)
+        if len(ran) == 2:
+            lock.release()  # the other worker dies
+        return well(cell)
+
+    links, view = stage(ends, ends, ends)
+    assert ran == [2, 3, 1]
+    assert view.done == 3 and len(links) == 3
+
+
+def test_a_worker_that_may_not_wait_leaves_while_another_holds_a_run(stage, cells, tmp_path):
     well = ends_well(tmp_path)
-    links, view = stage(well, lambda cell: 143, well, well)
-    assert [link["status"] for link in links] == ["finished"] * 3
-    assert (view.running, view.done, view.failed) == (0, 3, 0)
+    with take(tmp_path / "locks" / f"{cells[1].training}.lock"), pytest.raises(SystemExit) as left:
+        stage(well, well, stay=False)
+    assert left.value.code == 0
+    assert [cell.number for cell in cells if cell.link.exists()] == [2, 3]
+
+
+def test_an_interrupted_run_is_executed_again_and_a_killed_run_failed(stage, tmp_path):
+    well = ends_well(tmp_path)
+    links, view = stage(well, lambda cell: 143, lambda cell: -9, well)
+    assert [link["status"] for link in links] == ["finished", "finished", "failed"]
+    assert (view.done, view.failed) == (3, 1)
+
+
+def test_a_run_that_is_lost_on_another_machine_failed(stage, tmp_path):
+    def lose(cell):
+        raise RuntimeError("the node is gone")
+
+    links, _ = stage(ends_well(tmp_path), lose, ends_well(tmp_path))
+    assert [link["status"] for link in links] == ["finished", "failed", "finished"]
+    assert "the node is gone" in links[1]["error"]
 
 
 def test_who_joins_runs_again_what_failed_or_is_not_what_it_would_be_now(
@@ -141,16 +182,16 @@ def test_who_joins_runs_again_what_failed_or_is_not_what_it_would_be_now(
     monkeypatch.setattr("ablate.sweep.preflight.corpus", lambda config: "text")
     monkeypatch.setattr("ablate.sweep.preflight.weights_fingerprint", lambda config: "")
     well = ends_well(tmp_path)
-    done(cells[0], tmp_path, "failed", error="no space")
-    done(cells[1], tmp_path, identity="read now")
-    done(cells[2], tmp_path, identity="read before")
+    done(cells[1], tmp_path, "failed", error="no space")
+    done(cells[2], tmp_path, identity="read now")
+    done(cells[3], tmp_path, identity="read before")
     links, view = stage(well, well)
     assert [link["status"] for link in links] == ["finished"] * 3
-    assert (view.running, view.done) == (0, 3)
-    assert "cell 1: finished, 1 s (earlier, or another worker)" in capsys.readouterr().err
+    assert view.done == 3
+    assert "cell 2: finished, 1 s (earlier, or another worker)" in capsys.readouterr().err
     for cell in cells:
         done(cell, tmp_path, "failed", error="no space")
-    path = link_path(tmp_path, 2)
+    path = link_path(tmp_path, 3)
     path.write_text(path.read_text().replace("no space", "nothing"))  # damaged
     links, _ = stage(well, again=False)
     assert [link["status"] for link in links] == ["failed", "failed", "finished"]
@@ -187,7 +228,7 @@ def test_runs_of_different_code_are_not_pooled(tmp_path, monkeypatch, key, tunin
 
 @pytest.fixture
 def command(small, tmp_path):
-    """What Hydra hands to the first and the last hook of a sweep."""
+    """What Hydra hands to the hook that begins a sweep, and to the launcher."""
 
     def composed(*overrides, hydra_overrides=()):
         with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
@@ -209,7 +250,9 @@ def folder(config):
     return Path(config.hydra.sweep.dir)
 
 
-def test_the_same_command_joins_its_sweep_until_that_has_ended(command, tmp_path, capsys):
+def test_the_same_command_joins_its_sweep_until_that_has_ended(
+    command, tmp_path, capsys, monkeypatch
+):
     first, second = command("n_jobs=1"), command("n_jobs=2", "seed=1")
     sweep = folder(first)
     registered = (sweep / "study.json").read_text()
@@ -217,12 +260,12 @@ def test_the_same_command_joins_its_sweep_until_that_has_ended(command, tmp_path
     assert folder(joined) == sweep
     assert (sweep / "study.json").read_text() == registered  # by the first worker alone
     assert folder(second) != sweep  # asks for other cells
-    share.expect(first, 1)
-    assert share.conclude(first, lambda config: pytest.fail("a cell is missing")) == 0
-    done(toy(0, tmp_path, 0), sweep)
     ended = []
-    assert share.conclude(first, lambda config: ended.append(config) or 3) == 3
-    assert share.conclude(joined, lambda config: pytest.fail("twice")) == 3
+    monkeypatch.setattr("ablate.sweep.end.end", lambda config: ended.append(config) or 3)
+    assert share.conclude(first, 1) == 0  # a cell is missing
+    done(toy(0, tmp_path, 0), sweep)
+    assert share.conclude(first, 1) == 3
+    assert share.conclude(joined, 1) == 3
     assert "Another worker has ended this sweep" in capsys.readouterr().out
     assert len(ended) == 1
     assert folder(command("n_jobs=1")) != sweep
@@ -247,7 +290,7 @@ def test_the_same_command_after_a_change_of_the_users_code_begins_a_separate_swe
     assert folder(command(words)) != sweep
 
 
-def test_workers_of_a_folder_that_is_named_leave_when_it_has_ended(command, tmp_path, capsys):
+def test_workers_of_a_folder_that_is_named_leave_when_it_has_ended(command, tmp_path, monkeypatch):
     named = [f"hydra.sweep.dir={tmp_path / 'mine'}"]
     config = command(hydra_overrides=named)
     assert folder(config) == tmp_path / "mine"
@@ -255,10 +298,11 @@ def test_workers_of_a_folder_that_is_named_leave_when_it_has_ended(command, tmp_
         start(command("budget.steps=5", hydra_overrides=named))
     with pytest.raises(UserError, match="another command, or another version, has begun a sweep"):
         start(command(f"paths.results={tmp_path / 'other'}", hydra_overrides=named))
-    share.expect(config, 0)
-    share.conclude(config, lambda config: 1)  # a run failed: it is tried again
+    monkeypatch.setattr("ablate.sweep.end.end", lambda config: 1)
+    share.conclude(config, 0)  # a run failed: it is tried again
     assert folder(command(hydra_overrides=named)) == tmp_path / "mine"
-    share.conclude(config, lambda config: 0)
+    monkeypatch.setattr("ablate.sweep.end.end", lambda config: 0)
+    share.conclude(config, 0)
     with pytest.raises(SystemExit) as left:
         start(command(hydra_overrides=named))
     assert left.value.code == 0
@@ -282,4 +326,7 @@ def test_a_gpu_trains_one_run_at_a_time_if_the_command_sets_no_number(
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("torch.cuda.get_device_name", lambda: "a GPU")
     trainer = {"accelerator": accelerator, "devices": 2}
-    assert n_jobs(OmegaConf.create({"n_jobs": None, "threads": 1, "trainer": trainer})) == runs
+    assert (
+        Local(stay=True).size(OmegaConf.create({"n_jobs": None, "threads": 1, "trainer": trainer}))
+        == runs
+    )

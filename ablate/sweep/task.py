@@ -1,0 +1,113 @@
+"""Execute one run of a sweep in a new process, unless another process executes it.
+
+A run is done once the sweep has a file with its outcome. While a process executes a run, it holds
+the lock of its training, so no other process, of this or another sweep, trains the same weights.
+If the process dies, the operating system releases the lock.
+"""
+
+import os
+import signal
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hydra.core.utils import run_job, setup_globals
+from hydra.types import HydraContext
+
+from ablate.errors import UserError
+from ablate.process import (
+    act_as_command,
+    end_children,
+    end_with_parent,
+    limit_threads,
+    run_in_child,
+    write_output_to,
+)
+from ablate.record.lock import take
+from ablate.record.types import OutcomeBase
+from ablate.sweep.cell import Cell, write_link
+
+# Exit statuses of a run that was interrupted: it has saved its state, and did not fail.
+INTERRUPTED = {end for n in (signal.SIGTERM, signal.SIGINT) for end in (128 + n, -n)}
+
+
+@dataclass(frozen=True)
+class RunTask:
+    """One run of a sweep as a function, which an engine can call on any machine.
+
+    `folder` is the working folder, and `path` the import path, of the process that made the task.
+    """
+
+    context: HydraContext
+    cell: Cell
+    folder: str = field(default_factory=os.getcwd)
+    path: tuple[str, ...] = field(default_factory=lambda: tuple(sys.path))
+
+    def __call__(self) -> bool:
+        """Execute the run unless it is done, or another process executes it; return whether the run
+        was executed.
+        """
+        if os.getcwd() != self.folder:  # another machine
+            os.chdir(self.folder)
+        sys.path[:] = self.path
+        limit_threads(self.cell.arm.threads)
+        lock = take(Path(self.cell.arm.paths.results) / "locks" / f"{self.cell.training}.lock")
+        if lock is None:
+            return False
+        with lock:
+            if self.cell.link.exists():
+                return False
+            status = run_in_child(execute, self.context, self.cell)
+            if status not in INTERRUPTED and not self.cell.link.exists():
+                fail(self.cell, f"the process ended with status {status}")  # it was killed
+            return True
+
+    def checkpoint(self) -> Any:
+        """End the run, and return the submission of a job that continues it.
+
+        submitit calls this method before the time limit of a job, and when Slurm preempts the job.
+        """
+        import submitit
+
+        end_children()
+        return submitit.helpers.DelayedSubmission(self)
+
+
+def fail(cell: Cell, error: str) -> None:
+    """Store that a run failed."""
+    failure: OutcomeBase = {"status": "failed", "error": error}
+    write_link(Path(cell.arm.hydra.sweep.dir), cell.config, failure)
+
+
+def execute(context: HydraContext, cell: Cell) -> None:
+    """Execute a run with its output in a file; exit with status 1 if the run failed.
+
+    Args:
+        context: Hydra's context.
+        cell: the run.
+    """
+    log = Path(cell.arm.hydra.sweep.dir, "logs", f"{cell.number:04d}.log").resolve()
+    log.parent.mkdir(parents=True, exist_ok=True)
+    write_output_to(log)
+    end_with_parent()
+    setup_globals()
+    act_as_command("ablate.__main__", cell.argv)
+    from ablate.train.resolve import resolve
+    from ablate.train.run import run
+
+    done = run_job(
+        task_function=lambda config: run(resolve(config)),
+        config=cell.config,
+        job_dir_key="hydra.sweep.dir",
+        job_subdir_key="hydra.sweep.subdir",
+        hydra_context=context,
+    )
+    try:
+        _ = done.return_value
+    except UserError as error:
+        print(f"ablate: {error}", file=sys.stderr)
+        sys.exit(1)
+    except Exception as error:
+        sys.excepthook(type(error), error, error.__traceback__)
+        sys.exit(1)
