@@ -149,7 +149,8 @@ def start(tmp_path):
 # A study of two arms and three seeds, whose runs save their states often.
 STUDY = (
     *(
-        "+experiment=relu_vs_linear",
+        "+experiment=preln_vs_postln",
+        "study.tune=null",
         "seed=range(3)",
         "n_jobs=2",
         "budget.steps=24",

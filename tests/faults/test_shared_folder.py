@@ -69,7 +69,7 @@ def test_two_sweeps_begun_in_one_second_have_folders_of_their_own(sweep, tmp_pat
     both = [sweep("second"), sweep("second", "seed=range(2)")]  # of one name, but not the same
     for process in both:
         ended(process)
-    folders = sorted((tmp_path / "second" / "sweeps" / "relu_vs_linear").iterdir())
+    folders = sorted((tmp_path / "second" / "sweeps" / "preln_vs_postln").iterdir())
     assert sorted(len([*folder.glob("cells/*.json")]) for folder in folders) == [4, 6]
     assert len(records(tmp_path / "second")) == 6
     books = (tmp_path / "second" / "book.jsonl").read_text().splitlines()
