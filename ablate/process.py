@@ -72,7 +72,6 @@ def start_fork_server(modules: Sequence[str]) -> None:
     """Start in the background the server from which the processes of `run_in_child` are forked,
     with these modules imported, which takes seconds.
     """
-    _ending.clear()
     multiprocessing.get_context("forkserver").set_forkserver_preload(list(modules))
     forkserver.ensure_running()
 
@@ -97,7 +96,7 @@ def run_in_child(target: Callable[..., object], *arguments: object) -> int:
 def end_children() -> None:
     """Ask the processes of `run_in_child` to save their state and end; kill them after a while.
 
-    No process starts afterwards.
+    No process starts afterwards, until `allow_children` is called.
     """
     _ending.set()
     with _one_at_a_time:
@@ -107,6 +106,11 @@ def end_children() -> None:
     for process in processes:
         multiprocessing.connection.wait([process.sentinel], GRACE_SECONDS)
         process.kill()
+
+
+def allow_children() -> None:
+    """Let `run_in_child` start processes again after a call of `end_children`."""
+    _ending.clear()
 
 
 def act_as_command(module: str, arguments: Sequence[str]) -> None:

@@ -13,12 +13,29 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Protocol, runtime_checkable
 
 from omegaconf import DictConfig
 
 POLL_SECONDS = 1.0  # interval for checking what happens on other machines
-# A task returns whether it executed its run; another process may have executed it.
-Task = Callable[[], bool]
+
+
+@runtime_checkable
+class Task(Protocol):
+    """A run of a sweep as a function."""
+
+    @property
+    def config(self) -> DictConfig:
+        """The config of the run's arm."""
+
+    def __call__(self, place: Callable[[], None] | None = None) -> bool:
+        """Execute the run unless it is done, or another process executes it; return whether the run
+        was executed.
+
+        The process of the run calls `place` first, which chooses its GPUs and cores.
+        """
+
+
 Submit = Callable[[Task], "Future[bool]"]
 
 

@@ -8,12 +8,14 @@ If the process dies, the operating system releases the lock.
 import os
 import signal
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hydra.core.utils import run_job, setup_globals
 from hydra.types import HydraContext
+from omegaconf import DictConfig
 
 from ablate.errors import UserError
 from ablate.process import (
@@ -44,21 +46,28 @@ class RunTask:
     folder: str = field(default_factory=os.getcwd)
     path: tuple[str, ...] = field(default_factory=lambda: tuple(sys.path))
 
-    def __call__(self) -> bool:
+    @property
+    def config(self) -> DictConfig:
+        """The config of the run's arm."""
+        return self.cell.arm
+
+    def __call__(self, place: Callable[[], None] | None = None) -> bool:
         """Execute the run unless it is done, or another process executes it; return whether the run
         was executed.
+
+        The process of the run calls `place` first, which chooses its GPUs and cores.
         """
         if os.getcwd() != self.folder:  # another machine
             os.chdir(self.folder)
         sys.path[:] = self.path
-        limit_threads(self.cell.arm.threads)
-        lock = take(Path(self.cell.arm.paths.results) / "locks" / f"{self.cell.training}.lock")
+        limit_threads(self.config.threads)
+        lock = take(Path(self.config.paths.results) / "locks" / f"{self.cell.training}.lock")
         if lock is None:
             return False
         with lock:
             if self.cell.link.exists():
                 return False
-            status = run_in_child(execute, self.context, self.cell)
+            status = run_in_child(execute, self.context, self.cell, place)
             if status not in INTERRUPTED and not self.cell.link.exists():
                 fail(self.cell, f"the process ended with status {status}")  # it was killed
             return True
@@ -80,13 +89,16 @@ def fail(cell: Cell, error: str) -> None:
     write_link(Path(cell.arm.hydra.sweep.dir), cell.config, failure)
 
 
-def execute(context: HydraContext, cell: Cell) -> None:
+def execute(context: HydraContext, cell: Cell, place: Callable[[], None] | None) -> None:
     """Execute a run with its output in a file; exit with status 1 if the run failed.
 
     Args:
         context: Hydra's context.
         cell: the run.
+        place: chooses the GPUs and cores of this process; None for all.
     """
+    if place is not None:
+        place()
     log = Path(cell.arm.hydra.sweep.dir, "logs", f"{cell.number:04d}.log").resolve()
     log.parent.mkdir(parents=True, exist_ok=True)
     write_output_to(log)

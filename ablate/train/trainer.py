@@ -72,7 +72,7 @@ def make_trainer(job: Job, tracking: Tracking, callbacks: list[Callback]) -> pl.
     # ablate resumes interrupted runs itself; on SLURM's signal Lightning would requeue them too
     slurm = [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else []
     with building("trainer", config.trainer):
-        return job.trainer(
+        trainer = job.trainer(
             logger=tracking.loggers,
             callbacks=callbacks,
             plugins=[AtomicCheckpointIO(), *slurm],
@@ -82,6 +82,14 @@ def make_trainer(job: Job, tracking: Tracking, callbacks: list[Callback]) -> pl.
             num_sanity_val_steps=0,
             use_distributed_sampler=False,
         )
+    limit_memory(trainer.strategy.root_device, config.engine.get("per_gpu", 1))
+    return trainer
+
+
+def limit_memory(device: torch.device, per_gpu: int) -> None:
+    """Let this process use an equal part of the memory of its GPU if `per_gpu` runs share it."""
+    if device.type == "cuda" and per_gpu > 1:
+        torch.cuda.set_per_process_memory_fraction(1 / per_gpu, device)
 
 
 def check_trainer(job: Job) -> None:

@@ -75,7 +75,9 @@ def processes(monkeypatch):
     monkeypatch.setattr("ablate.sweep.launch.POLL_SECONDS", 0.01)
 
     def end_as(end):
-        monkeypatch.setattr("ablate.sweep.task.run_in_child", lambda _, context, cell: end(cell))
+        monkeypatch.setattr(
+            "ablate.sweep.task.run_in_child", lambda _, context, cell, place: end(cell)
+        )
 
     return end_as
 
@@ -326,7 +328,5 @@ def test_a_gpu_trains_one_run_at_a_time_if_the_command_sets_no_number(
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("torch.cuda.get_device_name", lambda: "a GPU")
     trainer = {"accelerator": accelerator, "devices": 2}
-    assert (
-        Local(stay=True).size(OmegaConf.create({"n_jobs": None, "threads": 1, "trainer": trainer}))
-        == runs
-    )
+    config = OmegaConf.create({"n_jobs": None, "threads": 1, "trainer": trainer})
+    assert Local(stay=True, per_gpu=1, mps=False).size(config) == runs
