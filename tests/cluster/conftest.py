@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-STUDY = ("+experiment=preln_vs_postln", "study.tune=null", "seed=range(3)", "n_jobs=1", "-m")
+STUDY = ("+experiment=preln_vs_postln", "study.tune=null", "budget.seeds=3", "n_jobs=1", "-m")
 
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}

@@ -153,6 +153,7 @@ STUDY = (
         "study.tune=null",
         "seed=range(3)",
         "n_jobs=2",
+        "budget.seeds=3",
         "budget.steps=24",
         "budget.short=null",
     ),
