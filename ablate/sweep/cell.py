@@ -5,11 +5,13 @@ import json
 import re
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, cast
 
+from hydra._internal.config_loader_impl import get_overrides_dirname
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
 from omegaconf import Container, DictConfig, OmegaConf, open_dict, read_write
 
 from ablate.evidence.command import CONFIG_DIR
@@ -117,15 +119,19 @@ class Cell:
         # `copy.deepcopy` takes a node from this argument rather than copying it
         config = copy.deepcopy(self.arm, {**replaced})
         node = config.hydra  # Hydra makes this node read-only once a run of the arm has started
-        form, job, before = node.job.config.override_dirname, node.job, {*node.overrides.task}
-        changed = [word for word in self.overrides if word not in before]
-        named = sorted(w for w in self.overrides if _plain_key(w) not in form.exclude_keys)
+        parsed = [_parse(word) for word in self.overrides]
+        differing = {*self.overrides}.symmetric_difference(node.overrides.task)
+        keys = {word.partition("=")[0] for word in differing}
         with read_write(config), read_write(node), open_dict(node):
-            for override in OverridesParser.create().parse_overrides(changed):
-                OmegaConf.update(config, override.key_or_group, override.value())
+            for override in parsed:  # of a key with several values, the last one counts
+                if override.key_or_group in keys:
+                    OmegaConf.update(config, override.key_or_group, override.value())
             node.overrides.task = [*self.overrides]
-            job.id, job.num = str(self.number), self.number
-            job.override_dirname = form.item_sep.join(named).replace("=", form.kv_sep)
+            node.job.id, node.job.num = str(self.number), self.number
+            form = node.job.config.override_dirname
+            node.job.override_dirname = get_overrides_dirname(
+                parsed, [*form.exclude_keys], form.item_sep, form.kv_sep
+            )
         return config
 
     @cached_property
@@ -184,9 +190,9 @@ def without_seed(overrides: Overrides) -> Overrides:
     return tuple(o for o in overrides if not SEED.fullmatch(o))
 
 
-def _plain_key(word: str) -> str:
-    """Return the key or the config group of an override, without its prefix and its package."""
-    return word.partition("=")[0].lstrip("+~").partition("@")[0]
+@lru_cache(maxsize=4096)  # parsing takes a millisecond, and the runs of a sweep share most words
+def _parse(word: str) -> Override:
+    return OverridesParser.create().parse_override(word)
 
 
 def plain_study(config: DictConfig) -> Study:

@@ -1,12 +1,13 @@
 """Compose the configs of many runs without repeating the work that they share.
 
-Hydra reads and parses about 40 files for each config, and a screen (a study that compares many
-variants with one baseline) becomes a large study that takes longer to build than everything else in
-the config. The runs of a sweep differ in a few overrides, so this module saves work as follows:
+Hydra reads and parses about 40 files for each config, and the study of a sweep takes longer to
+compose than everything else in a config. The runs of a sweep differ in a few overrides, so this
+module saves work as follows:
 
-- Each arm is composed once. The runs with its other seeds copy its config (`Cell.config`).
+- Each arm is composed once. The runs with its other seeds, and with other values of a tuned
+  parameter, copy its config (`Cell.config`).
 - Each file is parsed once (`CachedFiles`).
-- A screen is expanded once, and the other configs receive a copy of the study (`_settle`).
+- The study is composed once, for the sweep. Each config receives a copy.
 
 The resulting configs are equal to the configs that Hydra composes (tests/sweep/test_compose.py).
 """
@@ -21,9 +22,8 @@ from hydra.core.utils import setup_globals
 from hydra.types import HydraContext
 from omegaconf import DictConfig, OmegaConf, flag_override, open_dict, read_write
 
-from ablate.config.screen import SHARED
 from ablate.config.settle import settle
-from ablate.sweep.cell import Cell, Overrides, without_seed
+from ablate.sweep.cell import SEED, Cell, Overrides
 
 # beginnings of config keys on which other settings or the corpus depend
 SETTLED = ("budget.", "schedule.", "trainer.", "study.", "batch.", "data.", "tokenizer.", "task.")
@@ -53,65 +53,47 @@ def compose(
     setup_globals()
     loader: Any = copy.copy(context.config_loader)
     loader.repository = CachedFiles(loader.repository)
-    expanded: dict[str, bytes] = {}
+    study = pickle.dumps(OmegaConf.masked_copy(config, "study"))
     cells: list[Cell] = []
-    arms: dict[Overrides, Cell] = {}
+    arms: dict[Overrides, DictConfig] = {}
     shared = set(job_overrides[0]).intersection(*job_overrides) if job_overrides else set()
     for number, overrides in zip(numbers, map(tuple, job_overrides), strict=False):
-        arm = arms.get(_without(overrides, varied))
-        if arm is not None and _differ_in_values(overrides, arm.overrides):
-            composed = arm.arm
-        else:
-            composed = loader.load_sweep_config(config, list(overrides))
-            share_question(config, composed)
-            _settle(composed, expanded)
+        arm = _without_values(overrides, varied)
+        if arm not in arms:
+            words = [word for word in overrides if not word.lstrip("+~").startswith("study.")]
+            composed = loader.load_sweep_config(config, words)
+            with read_write(composed), flag_override(composed, "no_deepcopy_set_nodes", True):
+                composed.name = config.name
+                composed.study = pickle.loads(study).study  # the fastest copy
+                composed.hydra.overrides.task = [*overrides]
+            settle(composed)
             with open_dict(composed):
                 composed.hydra.sweep.dir = str(sweep)  # the cells share the time stamp of the sweep
+            arms[arm] = composed
         label = " ".join(o for o in overrides if o not in shared) or "the only cell"
-        cells.append(Cell(number, label, overrides, composed))
-        arms.setdefault(_without(overrides, varied), cells[-1])
+        cells.append(Cell(number, label, overrides, arms[arm]))
     return cells
 
 
-def share_question(config: DictConfig, composed: DictConfig) -> None:
-    """Give the config of a run the name and the study of its sweep, if the sweep has made its study
-    from the command (ablate.sweep.question).
-    """
-    if composed.study is None and config.study is not None:
-        with read_write(composed):
-            composed.name, composed.study = config.name, copy.deepcopy(config.study)
+def _without_values(overrides: Overrides, varied: str) -> Overrides:
+    """Return the overrides of a run without the value of the seed and, where possible, without the
+    value of the key `varied`.
 
-
-def _without(overrides: Overrides, varied: str) -> Overrides:
-    """Return the overrides of a run without the override of the seed and, where possible, without
-    the override of the key `varied`.
-
-    Runs of the same arm have the same result. The override of `varied` stays if other settings may
+    Runs of the same arm have the same result. The value of `varied` stays if other settings may
     depend on the key: if the key is a config group or at the top of the config, or if it is in a
     node that `SETTLED` names, such as `schedule`.
     """
-    arm = without_seed(overrides)
-    if "." not in varied or "/" in varied or varied.startswith(SETTLED):
-        return arm
-    return tuple(word for word in arm if word.partition("=")[0] != varied)
-
-
-def _differ_in_values(overrides: Overrides, other: Overrides) -> bool:
-    """Return whether two lists of overrides set the same keys in the same order, but some keys to
-    other values.
-
-    The result is also False if a key with another value occurs several times, because the order of
-    its values matters.
-    """
-    keys, other_keys = ([word.partition("=")[0] for word in words] for words in (overrides, other))
-    if keys != other_keys or overrides == other:
-        return False
-    words = zip(keys, overrides, other, strict=True)
-    return all(word == before or keys.count(key) == 1 for key, word, before in words)
+    free = "." in varied and "/" not in varied and not varied.startswith(SETTLED)
+    return tuple(
+        word.partition("=")[0]
+        if SEED.fullmatch(word) or (free and word.startswith(f"{varied}="))
+        else word
+        for word in overrides
+    )
 
 
 class CachedFiles:
-    """A repository of config files for Hydra that parses each file once.
+    """A repository of config files for Hydra that parses each file once, and leaves out studies.
 
     Hydra copies its repository for every config that it composes. The copies of this repository
     share the parsed files, as long as they search the same folders.
@@ -139,34 +121,8 @@ class CachedFiles:
     def load_config(self, config_path: str) -> Any:
         """Return a copy of a parsed file, because Hydra changes the parsed file."""
         if config_path not in self._parsed:
-            self._parsed[config_path] = self._repository.load_config(config_path)
+            file = self._repository.load_config(config_path)
+            if file is not None and file.header.get("package") == "_global_":
+                file.config.pop("study", None)
+            self._parsed[config_path] = file
         return copy.deepcopy(self._parsed[config_path])
-
-
-def _settle(config: DictConfig, expanded: dict[str, bytes]) -> None:
-    """Set the precision and the warm-up in a config and expand its screen, in place.
-
-    Args:
-        config: the config of a run.
-        expanded: the pickled study of each screen that was expanded before; the study of this
-            config is added.
-    """
-    screen = _screen_of(config)
-    if screen in expanded:
-        with read_write(config), flag_override(config, "no_deepcopy_set_nodes", True):
-            config.study = pickle.loads(expanded[screen]).study  # the fastest copy
-    settle(config)
-    if screen and screen not in expanded:
-        expanded[screen] = pickle.dumps(OmegaConf.masked_copy(config, "study"))
-
-
-def _screen_of(config: DictConfig) -> str:
-    """Return a text of all values on which the expansion of a config's screen depends; "" if the
-    config has no screen, or a screen that has been expanded.
-    """
-    study = config.study
-    if study is None or study.get("screen") is None or not OmegaConf.is_missing(study, "factors"):
-        return ""
-    whole = OmegaConf.to_container(study, resolve=False)
-    # expansion resolves these settings, and keeps all other interpolations
-    return repr((config.name, whole, [OmegaConf.select(study.screen, key) for key in SHARED]))
