@@ -17,6 +17,7 @@ from ablate.config.study import (
     Claim,
     Levels,
     Match,
+    Predicted,
     Published,
     RateGrid,
     Screen,
@@ -104,7 +105,8 @@ def _default(value: Any) -> Any:
     return field(default_factory=lambda: copy(value)) if value in ([], {}) else field(default=value)
 
 
-ClaimNode = _node(Claim)
+PredictedNode = _node(Predicted)
+ClaimNode = _node(Claim, predicted=PredictedNode | None)
 PublishedNode = _node(Published)
 ShownNode = _node(Shown)
 TuneNode = _node(Tune)

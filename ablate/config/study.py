@@ -11,6 +11,16 @@ from typing_extensions import TypedDict
 Levels = dict[str, object]  # of factors, by config key
 
 
+class Predicted(TypedDict):
+    """The gain of a treatment over its baseline that an earlier study predicts; positive is better
+    in the direction of the claim.
+    """
+
+    gain: float  # predicted gain, in units of the metric
+    error: float  # standard error of the prediction
+    df: float  # degrees of freedom of the standard error
+
+
 class Question(TypedDict):
     """The question of a claim, which is written before the runs: the statement, and how it is
     tested.
@@ -52,6 +62,9 @@ class Question(TypedDict):
     # true effect for which the number of seeds is planned; null: the margin, but 0 for equivalence
     # and non_inferiority, and 0.2 for stability without a margin
     plan_for: NotRequired[float | None]
+    # predicted gain; an equivalence claim tests whether the gain equals it within the margin, and a
+    # superiority claim states it beside the gain
+    predicted: NotRequired[Predicted | None]
 
 
 class Claim(Question):
@@ -188,6 +201,7 @@ USUAL: dict[Any, dict[str, Any]] = {
         **{"where": {}, "treatment": {}, "baseline": {}, "minus": {}, "loses": {}},
         **{"over": "", "scale": "log", "better": "higher", "margin": 0.0, "margin_reason": ""},
         **{"alpha": 0.05, "tolerance": 0.0, "control": "", "cannot": False, "plan_for": None},
+        "predicted": None,
         **{"reading": "", "measures": "", "control_measures": ""},
     },
     Tune: {"metric": "val/nll", "better": "lower"},

@@ -83,6 +83,8 @@ def _given(node: Sets, defaults: Sets, levels: Mapping[str, str]) -> Form:
     for name in values.keys() & ARMS:
         arm = values[name].items()
         values[name] = {key: levels.get(f"{key}={level}", level) for key, level in arm}
+    if predicted := node.get("predicted"):
+        values["predicted"] = _number(predicted)
     return values
 
 

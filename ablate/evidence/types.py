@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 from ablate.config.study import Claim as Claim
 from ablate.config.study import Levels as Levels
 from ablate.config.study import Match as Match
+from ablate.config.study import Predicted as Predicted
 from ablate.config.study import Published as Published
 from ablate.config.study import Question as Question
 from ablate.config.study import Screen as Screen
@@ -30,7 +31,7 @@ Method = Literal[
     "Welch", "one sample", "contrast", "corrected Welch", "corrected one sample",
     "corrected contrast", "stated noise", "least squares", "combinations",
 ]  # fmt: skip
-Noise = Literal["seeds", "sentences", "groups of sentences", "runs"]
+Noise = Literal["seeds", "sentences", "groups of sentences", "runs", "prediction"]
 # values by metric, and optimiser steps under the key `step`; None means not finite
 Curve = dict[str, list[int | float | None]]
 

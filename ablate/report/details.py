@@ -37,7 +37,11 @@ METHODS = {
     "combinations": "t at chosen learning rates, jackknife over recipes",
     "none": "none: a single pair has no spread",
 }
-SOURCES = {"sentences": "test sentences", "groups of sentences": "groups of test sentences"}
+SOURCES = {
+    "sentences": "test sentences",
+    "groups of sentences": "groups of test sentences",
+    "prediction": "the runs of the prediction",
+}
 
 
 def details(claim: Entry, answer: Any) -> dict[str, str]:

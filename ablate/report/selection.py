@@ -37,6 +37,8 @@ def contrast(claim: Entry) -> list[str]:
         other = f"{claim['target']:g}" if "target" in claim else arm_label(claim["baseline"])
         lines = [arm_label(claim["treatment"]), f"against {other}"]
     lines += [f"with {arm_label(claim['where'])}"] if claim["where"] else []
+    if claim.get("predicted") and claim["kind"] == "equivalence":
+        lines += ["minus the predicted gain"]
     lines += [f"after {grouped(claim['steps'])} steps"] if "steps" in claim else []
     return lines + ([f"more than with {arm_label(claim['minus'])}"] if claim["minus"] else [])
 

@@ -33,7 +33,7 @@ from ablate.stats.ties import above, at_most, difference
 SMALLEST = math.log(1e-100)  # logarithm of the smallest p-value
 LARGEST = 1e150  # largest quantile, so that its square is finite
 Spread = Any  # a number or an array
-Units = Literal["seeds", "sentences", "groups of sentences"]
+Units = Literal["seeds", "sentences", "groups of sentences", "prediction"]
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,9 @@ UNUSED = (
     *("third", "levels", "rate", "excluded"),
 )
 # keys of a claim that are dropped if unused, so that the hash of older studies is unchanged
-OPTIONAL = ("loses", "cannot", "plan_for", "reading", "measures", "control_measures")
+OPTIONAL = (
+    *("loses", "cannot", "plan_for", "predicted", "reading", "measures", "control_measures"),
+)
 
 
 @dataclass(frozen=True)

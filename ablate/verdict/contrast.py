@@ -17,7 +17,7 @@ from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import involves_chance, value
 from ablate.evidence.sentence_scores import BLEU, by_group, contributions
-from ablate.evidence.types import Asked, Claim, Question, Run
+from ablate.evidence.types import Asked, Claim, Predicted, Question, Run
 from ablate.phrases import name_of
 from ablate.stats.estimate import Estimate, Units, estimate, from_arms
 from ablate.stats.moderated import ArmNoise
@@ -54,6 +54,7 @@ class Contrast:
     looks: Fractions
     textbook: bool = False  # whether the t test is not corrected for skewness
     noise: tuple[ArmNoise | None, Weights] = (None, ())  # of all arms, with the weight of each arm
+    predicted: Predicted | None = None  # gain that was subtracted from each difference
 
     @property
     def estimate(self) -> Estimate:
@@ -62,7 +63,8 @@ class Contrast:
         mean_difference = from_arms(mean_difference, *self.noise)
         units: Units = "groups of sentences" if self.grouped else mean_difference.units
         skewness = None if self.textbook else mean_difference.skewness
-        return replace(mean_difference, units=units, looks=self.looks, skewness=skewness)
+        mean = replace(mean_difference, units=units, looks=self.looks, skewness=skewness)
+        return _with_error(mean, self.predicted) if self.predicted else mean
 
     def among_learned(self) -> "Contrast":
         """Return the contrast restricted to seeds whose runs have all learned the task."""
@@ -75,6 +77,16 @@ class Contrast:
             parts=None if self.parts is None else self.parts[kept],
             learned=kept[kept],
         )
+
+
+def _with_error(mean: Estimate, predicted: Predicted) -> Estimate:
+    """Return an estimate whose variance also has the variance of the prediction.
+
+    This variance does not depend on the number of seeds, like that of the test sentences.
+    """
+    df = min(predicted["df"], mean.sentences - 1 if mean.sentences else math.inf)
+    variance = mean.sentence_variance + predicted["error"] ** 2
+    return replace(mean, sentences=int(df) + 1, sentence_variance=variance, units="prediction")
 
 
 class Pair(NamedTuple):
@@ -107,11 +119,14 @@ def contrast(claim: Claim, evidence: Evidence) -> Contrast:
     groups = evidence.groups.get(claim["metric"].rpartition("/")[0])
     if parts is not None and groups is not None:
         parts = by_group(parts, groups)
+    predicted = claim.get("predicted") if claim["kind"] == "equivalence" else None
+    gain = predicted["gain"] if predicted else 0.0
+    differences = np.array([pair.difference for pair in measured.values()], dtype=np.float64)
     return Contrast(
         seeds=[*measured],
-        differences=np.array([pair.difference for pair in measured.values()], dtype=np.float64),
+        differences=differences - gain,
         plus=np.array([pair.plus for pair in measured.values()], dtype=np.float64),
-        parts=parts,
+        parts=None if parts is None else parts - gain,
         grouped=groups is not None,
         learned=np.array([_learned(arms, seed, claim["metric"]) for seed in measured], dtype=bool),
         sides=arms,
@@ -119,6 +134,7 @@ def contrast(claim: Claim, evidence: Evidence) -> Contrast:
         looks=looks_of(claim, evidence, ended_in(arms)),
         textbook=claim.get("test") == "textbook",
         noise=noise_of(claim, arms, evidence) if _borrows(claim) else (None, ()),
+        predicted=predicted,
     )
 
 

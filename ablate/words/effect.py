@@ -4,7 +4,7 @@ from typing import cast
 
 from ablate.config.labels import MEASURED, factor_label
 from ablate.evidence.registration import shared_levels
-from ablate.evidence.types import Answer, Entry, Levels
+from ablate.evidence.types import Answer, Entry, Levels, Predicted
 from ablate.metric.table import MILLION, Metric, metric_in_words
 from ablate.phrases import counted, in_sentence, listed, percent
 from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, REFUTED, SMALL, SUPPORTED
@@ -23,6 +23,8 @@ PER = {"linear": "per unit of", "log": "per doubling of"}
 # the effect by the shape of the comparison; {beside} has interval and runs
 EFFECTS = {
     "difference": "{arms}: {change} {beside}",
+    "prediction": "{arms}: {reached} where {predicted} was predicted; the difference is {change} "
+    "{beside}",
     "interaction": "{arms}: the difference{here} minus that with {there} is {change} {beside}",
     "trend": "{given}{change} {per} {over} {beside}",
     "power": "{given}{name} {verb} as {over} to the power {power} {beside}",
@@ -156,7 +158,18 @@ def _effect(claim: Entry, answer: Answer) -> str:
         arms = " against ".join(compared)
         fields["arms"] = f"{arms} (both with {condition})" if condition else arms
         shape = "interaction" if there else "difference"
+        if (predicted := claim.get("predicted")) and claim["kind"] == "equivalence":
+            shape = "prediction"
+            fields["reached"] = _change(claim, effect + predicted["gain"])
+            fields["predicted"] = _predicted(claim, predicted)
+        elif predicted:
+            fields["beside"] += f", where {_predicted(claim, predicted)} was predicted"
     return EFFECTS[shape].format_map(fields)
+
+
+def _predicted(claim: Entry, predicted: Predicted) -> str:
+    """Return a predicted change of the metric with its standard error."""
+    return f"{_change(claim, predicted['gain'])} ± {unit_of(claim).say(predicted['error'])}"
 
 
 def _trend(claim: Entry, slope: float) -> dict[str, str]:

@@ -85,12 +85,25 @@ class Runs:
         """
         if self.rate is None:
             return np.zeros((len(self.levels), 0))
+        return self._times_rate(np.eye(self.sizes[self.rate.by])[self.levels[:, self.rate.by]])
+
+    def rates_of_levels(self) -> Columns:
+        """Return the columns of `rates`, and columns by which the effect of each other level
+        depends on the learning rate.
+        """
+        assert self.rate is not None
+        factors = sorted({change.factor for change in self.changes} - {self.rate.by})
+        columns = [self._times_rate(self.dummies(factor)) for factor in factors]
+        return np.concatenate((self.rates(), *columns), 1)
+
+    def _times_rate(self, columns: Columns) -> Columns:
+        """Return the products of columns and the learning rate, whose mean is 0."""
+        assert self.rate is not None
         values = self.sizes[self.rate.factor]
         centred = np.eye(values)[:, 1:] - 1 / values
-        by = np.eye(self.sizes[self.rate.by])[self.levels[:, self.rate.by]]
-        rows = centred[self.levels[:, self.rate.factor]]
-        columns = by.shape[1] * rows.shape[1]
-        return np.asarray((by[:, :, None] * rows[:, None, :]).reshape(len(rows), columns))
+        rates = centred[self.levels[:, self.rate.factor]]
+        products = columns[:, :, None] * rates[:, None, :]
+        return np.asarray(products.reshape(len(rates), columns.shape[1] * (values - 1)))
 
 
 def additive(runs: Runs) -> LeastSquares:

@@ -1,23 +1,30 @@
 """Predict the gain of the best recipe from the effects of its changes.
 
-The best recipe takes the level with the best shrunk effect of each factor. Its predicted gain is
-the sum of these effects. Because the best levels were chosen by their estimates, the estimates are
-too good, and they are shrunk by their reliability.
-Equation: with effects b and their covariance V, the shrunk effects are A (A + V)^-1 b. Their
-covariance is A - A (A + V)^-1 A. A is diagonal and holds the variance of true effects.
-Source: Efron and Morris 1973, JASA 68, 117 (empirical Bayes); Kelley 1927 (reliability).
-Expect: if the gains add up, fresh runs of the best recipe reach the predicted gain.
+The best recipe takes the level with the best effect of each factor. The sum of these effects is too
+good, because the levels were chosen by the same estimates. The prediction uses two copies of each
+estimate with independent errors, drawn from the estimate: one copy chooses the levels, and the
+other has their effects.
+Equation: with effects b, their covariance V and w ~ N(0, V), the copies are b + c w and b - w / c.
+The prediction is the mean over w of the sum of b - w / c over the levels that b + c w chooses.
+Its standard error is the delta method's, with the slope of the prediction in each effect.
+Source: Rasines and Young 2023, Biometrika 110, 597 (splitting by added noise); Leiner et al. 2023,
+arXiv:2112.11079 (data fission); Efron 2014, JASA 109, 991 (standard errors after selection).
+Differs: the mean over many draws replaces a single draw.
+Expect: if the gains add up, fresh runs of the best recipe reach the predicted gain. The prediction
+is unbiased for recipes that are chosen with 1 + c^2 times the variance, which are slightly worse.
 """
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from ablate.stats.combinations.effects import Change
 
 LARGEST = 5
+DRAWS = 2000
+NOISE = 0.5**0.5  # c
 
 
 @dataclass(frozen=True)
@@ -30,6 +37,7 @@ class Prediction:
         errors: standard error of each of `effects`.
         effect: predicted difference of the best recipe from the recipe of all first levels.
         error: standard error of `effect`.
+        rest_errors: standard error of `effect` minus each of `effects`.
     """
 
     changes: tuple[Change, ...]
@@ -37,6 +45,7 @@ class Prediction:
     errors: tuple[float, ...]
     effect: float
     error: float
+    rest_errors: tuple[float, ...]
 
 
 def predict(
@@ -53,28 +62,51 @@ def predict(
     """
     estimated = np.isfinite(effects) & np.isfinite(deviations).all(1)
     names = [change for change, usable in zip(changes, estimated, strict=True) if usable]
-    shrunk, covariance = shrink(effects[estimated], deviations[estimated] @ deviations[estimated].T)
-    best: dict[int, int] = {}
-    for k in np.argsort(shrunk):
-        if shrunk[k] < 0:
-            best.setdefault(names[k].factor, int(k))
-    chosen = list(best.values())
+    effects, deviations = effects[estimated, None], deviations[estimated]
+    rng = np.random.default_rng(0)
+    noise = deviations @ rng.standard_normal((deviations.shape[1], DRAWS))
+    predicted, slopes, best = (np.zeros(len(names)) for _ in range(3))
+    for factor in {change.factor for change in names}:
+        places = np.flatnonzero([change.factor == factor for change in names])
+        predicted[places], slopes[places] = _of_factor(effects[places], noise[places])
+        best[places] = best_level(effects[places])[:, 0]
+    chosen = np.flatnonzero(best)
+    chosen = chosen[np.argsort(predicted[chosen])]
+    weighted = slopes[:, None] * deviations
     return Prediction(
         tuple(names[k] for k in chosen),
-        tuple(shrunk[chosen].tolist()),
-        tuple(np.sqrt(np.diag(covariance)[chosen]).tolist()),
-        float(shrunk[chosen].sum()),
-        math.sqrt(float(covariance[np.ix_(chosen, chosen)].sum())),
+        tuple(predicted[chosen].tolist()),
+        tuple(_error(deviations[[k]]) for k in chosen),
+        float(predicted.sum()),
+        _error(weighted),
+        tuple(_error(np.delete(weighted, k, 0)) for k in chosen),
     )
 
 
-def shrink(
-    effects: Float[np.ndarray, " changes"], covariance: Float[np.ndarray, "changes changes"]
-) -> tuple[Float[np.ndarray, " changes"], Float[np.ndarray, "changes changes"]]:
-    """Return the effects shrunk towards 0 by their reliability, and the covariance of what they
-    leave unknown.
+def _of_factor(
+    effects: Float[np.ndarray, "changes 1"], noise: Float[np.ndarray, "changes draws"]
+) -> tuple[Float[np.ndarray, " changes"], Float[np.ndarray, " changes"]]:
+    """Return what each change of a factor contributes to the prediction, and the slope of their sum
+    in the effect of each change.
     """
-    variance = max(0.0, float((effects**2 - np.diag(covariance)).mean())) if len(effects) else 0.0
-    prior = variance * np.eye(len(effects))
-    kept = prior @ np.linalg.pinv(prior + covariance)
-    return kept @ effects, prior - kept @ prior
+
+    def contributions(effects: Float[np.ndarray, "changes 1"]) -> Float[np.ndarray, " changes"]:
+        copies = (effects - noise / NOISE) * best_level(effects + NOISE * noise)
+        return np.asarray(copies.mean(1))
+
+    steps = np.diag(noise.std(1) / 2 + 1e-12)[:, :, None]
+    ends = ((contributions(effects + x).sum(), contributions(effects - x).sum()) for x in steps)
+    slopes = [(high - low) / (2 * x.sum()) for (high, low), x in zip(ends, steps, strict=True)]
+    return contributions(effects), np.array(slopes)
+
+
+def best_level(effects: Float[np.ndarray, "changes draws"]) -> Bool[np.ndarray, "changes draws"]:
+    """Return which of the changes of a factor is best in each draw; none if the first level is."""
+    best = np.zeros(effects.shape, dtype=bool)
+    best[effects.argmin(0), np.arange(effects.shape[1])] = effects.min(0) < 0
+    return best
+
+
+def _error(deviations: Float[np.ndarray, "changes recipes"]) -> float:
+    """Return the standard error of the sum of some effects."""
+    return math.sqrt(float((deviations.sum(0) ** 2).sum()))

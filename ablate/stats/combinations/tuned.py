@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from ablate.stats.combinations.effects import Columns, Runs, average_effects
+from ablate.stats.combinations.effects import Columns, Runs, additive, average_effects
 from ablate.stats.combinations.least_squares import Estimates, LeastSquares, Scores
 
 SPLITS = 10
@@ -57,15 +57,24 @@ def tuned_effects(
     )
 
 
-def best_rates(
-    runs: Runs, factor: int, validation: Float[np.ndarray, " runs"]
-) -> Int[np.ndarray, "levels by"]:
-    """Return the number of the rate that all runs would choose for each level of a factor, and
-    each level of the factor that the rates depend on.
+def best_rate(
+    runs: Runs, validation: Float[np.ndarray, " runs"], recipe: Int[np.ndarray, " factors"]
+) -> int:
+    """Return the number of the learning rate with which a recipe has the lowest expected validation
+    score.
+
+    The effects of all levels add up, and each depends on the learning rate.
     """
-    half = _Half.of(runs, factor, validation[:, None], validation[:, None], runs.recipes)
-    chosen = _choose(half.cells, half.validation, half.usable)
-    return np.asarray((chosen - half.cells[:, :, :1])[:, :, 0])
+    if runs.rate is None:
+        return 0
+    columns = runs.rates_of_levels()
+    model = np.concatenate((additive(runs).columns, columns), 1)
+    coefficients = np.linalg.lstsq(model, validation)[0][-columns.shape[1] :]
+    levels = np.repeat(recipe[None], runs.sizes[runs.rate.factor], 0)
+    levels[:, runs.rate.factor] = np.arange(len(levels))
+    none = np.zeros(len(levels), np.int64)
+    candidates = Runs(levels, none, none, none, runs.sizes, runs.rate)
+    return int((candidates.rates_of_levels() @ coefficients).argmin())
 
 
 @dataclass(frozen=True)
