@@ -27,7 +27,7 @@ Executable claims about the Transformer. `python -m ablate` is the same command.
 # The commands in the order of `ablate --help`; commands that are missing here follow, sorted.
 GROUPS = {
     "experiments and models": (
-        *("plan", "judge", "reproduce", "ledger", "options", "translate", "generate"),
+        *("plan", "judge", "predict", "reproduce", "ledger", "options", "translate", "generate"),
         "evaluate",
     ),
     "runs that were trained elsewhere, and several machines": (*("compare", "power", "join"),),

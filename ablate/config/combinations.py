@@ -6,7 +6,7 @@ is the baseline.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
@@ -86,7 +86,7 @@ def recipes(design: Combinations, plan: Plan) -> list[Recipe]:
     width = len(str(len(plan.levels) - 1))
     _, first, same = np.unique(plan.levels, axis=0, return_index=True, return_inverse=True)
     return [
-        _recipe(design, plan.levels[number].tolist())._replace(
+        recipe_of(design, plan.levels[number].tolist())._replace(
             name=f"r{first[same[number]]:0{width}}",
             number=number,
             seed=seed,
@@ -96,18 +96,24 @@ def recipes(design: Combinations, plan: Plan) -> list[Recipe]:
     ]
 
 
-def _recipe(design: Combinations, row: list[int]) -> Recipe:
+def recipe_of(design: Combinations, row: list[int]) -> Recipe:
     """Return the recipe with some levels, without its name, seed and third."""
     factors = design["levels"].items()
-    chosen = {factor: [*levels][k] for (factor, levels), k in zip(factors, row, strict=False)}
-    overrides: dict[str, object] = {}
-    for factor, level in chosen.items():
-        overrides |= design["levels"][factor][level]
-    levels: dict[str, object] = {**chosen}
+    levels: dict[str, object] = {
+        factor: [*of_factor][k] for (factor, of_factor), k in zip(factors, row, strict=False)
+    }
     if (rate := design["rate"]) is not None:
-        value = rate["values"][chosen[rate["by"]]][row[-1]]
-        levels[RATE], overrides[rate["key"]] = value, value
-    return Recipe("", levels, overrides, number=0, seed=0, third=0)
+        levels[RATE] = rate["values"][str(levels[rate["by"]])][row[-1]]
+    return Recipe("", levels, overrides_of(design, levels), number=0, seed=0, third=0)
+
+
+def overrides_of(design: Combinations, levels: Mapping[str, object]) -> dict[str, object]:
+    """Return the config keys that the levels of a recipe set."""
+    overrides: dict[str, object] = {}
+    for factor, of_factor in design["levels"].items():
+        overrides |= of_factor[str(levels[factor])]
+    rate = design["rate"]
+    return overrides if rate is None else overrides | {rate["key"]: levels[RATE]}
 
 
 def sizes(design: Combinations) -> list[int]:

@@ -22,7 +22,7 @@ from ablate.evidence.registration import departures
 from ablate.evidence.types import Run
 from ablate.record.label import run_key
 
-OF_ONE_PART = ("seed=", "variant=", "n_jobs=")  # overrides in which parts differ
+OF_ONE_PART = ("seed=", "variant=", "n_jobs=", "study.third=")  # overrides in which parts differ
 
 
 class Part(NamedTuple):

@@ -36,7 +36,7 @@ OF_CLAIM = {
 }
 OF_TUNE = {"key": "", "values": [], "seeds": [], **USUAL[Tune]}
 OF_MATCH = {"by": "", "to": {}, **USUAL[Match]}
-# keys of a study of combinations; `third` chooses some of its runs, and decides nothing
+# keys of a study of combinations
 OF_DESIGN = ("design", "recipes", "repeated", "drawn_with", "levels", "rate", "excluded")
 ARMS = {"treatment", "baseline", "where", "minus", "loses", "to"}
 # key of a claim; it may be added after the runs, because it can only withhold a verdict
@@ -64,9 +64,8 @@ def deciding(study: Form, levels: Mapping[str, str] = NONE) -> Form:
         levels: digest of the settings of each `factor=level`, which replaces the name of the level.
     """
     tune, match = study.get("tune"), study.get("match")
-    design = {key: study[key] for key in OF_DESIGN if study.get(key)}
     return {
-        **({"combinations": design} if design else {}),
+        **{key: _number(study[key]) for key in OF_DESIGN if study.get("design") and study.get(key)},
         "factors": sorted(study.get("factors", [])),
         "seeds": study.get("seeds"),
         "tune": tune and _given(tune, OF_TUNE, levels),

@@ -436,9 +436,33 @@ class CombinedPair(TypedDict):
     p: float
 
 
+class PredictedPart(TypedDict):
+    """A change of the best recipe: its predicted gain, and the predicted gain of the best recipe
+    without this change.
+    """
+
+    level: dict[str, str]
+    levels: Levels  # of the best recipe without this change, also of the learning rate
+    gain: float
+    error: float
+    rest: float
+    rest_error: float
+
+
+class PredictedRecipe(TypedDict):
+    """The best recipe, and its predicted gain over the recipe of all first levels."""
+
+    first: Levels  # the first levels, also of the learning rate
+    levels: Levels
+    gain: float
+    error: float
+    df: float
+    parts: list[PredictedPart]  # the largest predicted gain first
+
+
 class Combined(TypedDict):
     """The results of a study of combinations that are about all of its factors
-    (ablate.stats.combinations); the prediction is that of the best recipe.
+    (ablate.stats.combinations).
     """
 
     metric: str
@@ -451,9 +475,8 @@ class Combined(TypedDict):
     share: float | None
     changes: list[CombinedChange]
     pairs: list[CombinedPair]
-    best: dict[str, str]
-    predicted: float
-    predicted_error: float
+    unestimated: list[dict[str, str]]  # levels whose effect too few runs determine
+    best: PredictedRecipe
 
 
 class Verdict(TypedDict):

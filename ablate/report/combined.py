@@ -1,21 +1,13 @@
-"""Show what a study of combinations found about all its factors: sentences and a figure."""
-
-from functools import partial
-
-import numpy as np
-from matplotlib import pyplot
-from matplotlib.figure import Figure as Picture
+"""Say what a study of combinations found about all its factors, and what its predictions became."""
 
 from ablate.config.labels import arm_label
-from ablate.evidence.types import Combined
+from ablate.evidence.types import Combined, Verdict
 from ablate.metric.table import metric_of
 from ablate.phrases import listed, percent
-from ablate.report.draw.style import WIDTH
-from ablate.report.figures import Figure
-from ablate.report.tables import by_effect
+from ablate.report.draw.combined import Expected
+from ablate.stats.combinations.prediction import LARGEST
+from ablate.stats.means import t_quantile
 from ablate.verdict.combined import LEVEL
-
-ROW = 0.28  # height of a row of the figure in inches
 
 
 def sentences(result: Combined) -> list[str]:
@@ -30,36 +22,35 @@ def sentences(result: Combined) -> list[str]:
             f"(95 % CI {ends}). The sum explains {percent(result['share'] or 0.0)} % of the "
             "variance between recipes."
         ]
-    best = listed([arm_label({factor: level}) for factor, level in result["best"].items()])
+    best = result["best"]
     lines += [
-        f"The best recipe is expected to have {best}. If gains add up, it is better than the first "
-        f"levels by {say(result['predicted'])} ± {say(result['predicted_error'])} "
-        "(standard error)."
+        f"The best recipe has {arm_label(best['levels'])}. If gains add up, it is better than the "
+        f"first levels by {say(best['gain'])} ± {say(best['error'])} (standard error)."
     ]
+    if missing := [arm_label(level) for level in result["unestimated"]]:
+        lines += [f"Too few runs learned to estimate the effect of {listed(missing)}."]
     return lines
 
 
-def figure(result: Combined) -> Figure:
-    """Return the figure of all effects with their intervals."""
-    caption = (
-        "Gain of every change against the first level of its factor, the best at the top. The mark "
-        f"is the gain at the best learning rates, and its line the {percent(LEVEL)}% confidence "
-        "interval, not corrected for the number of changes. The open circle is the average gain "
-        "over all learning rates."
-    )
-    return Figure("combined", "effects", caption, partial(_draw, result))
+def expected(result: Combined) -> list[Expected]:
+    """Return the predicted gains of the best recipe, and without each of its largest changes."""
+    best = result["best"]
+    gains = [("the best recipe", best["gain"], best["error"])] + [
+        (f"without {arm_label(part['level'])}", part["rest"], part["rest_error"])
+        for part in best["parts"][:LARGEST]
+    ]
+    quantile = -t_quantile((1 - LEVEL) / 2, best["df"])
+    return [Expected(name, gain, quantile * error) for name, gain, error in gains]
 
 
-def _draw(result: Combined) -> Picture:
-    rows = [change for change in by_effect(result) if change["effect"] is not None]
-    picture, axes = pyplot.subplots(figsize=(WIDTH, 1.0 + ROW * len(rows)), layout="constrained")
-    places = -np.arange(len(rows))
-    effects = [change["effect"] or 0.0 for change in rows]
-    widths = [change["half_width"] or 0.0 for change in rows]
-    axes.errorbar(effects, places, xerr=widths, fmt="o")
-    averages = [np.nan if (x := change["average"]) is None else x for change in rows]
-    axes.plot(averages, places, "o", fillstyle="none", color="grey")
-    axes.axvline(0.0, color="grey", linewidth=1)
-    axes.set_yticks(places, [arm_label(change["level"]) for change in rows])
-    axes.set_xlabel(f"gain in {metric_of(result['metric']).axis}")
-    return picture
+def reached(verdict: Verdict) -> list[Expected]:
+    """Return the predicted and the reached gain of each claim with a prediction."""
+    rows = []
+    for claim in verdict["claims"]:
+        if (predicted := claim.get("predicted")) and claim["effect"] is not None:
+            shift = predicted["gain"] if claim["kind"] == "equivalence" else 0.0
+            ends = [end + shift for end in claim["interval"] or ()]
+            half = -t_quantile((1 - LEVEL) / 2, predicted["df"]) * predicted["error"]
+            name = f"{arm_label(claim['treatment'])} against {arm_label(claim['baseline'])}"
+            rows.append(Expected(name, predicted["gain"], half, claim["effect"] + shift, ends))
+    return rows

@@ -14,6 +14,8 @@ from ablate.evidence.table import by_label
 from ablate.evidence.types import Run, Shown, Verdict
 from ablate.metric.table import metric_of
 from ablate.phrases import listed, percent
+from ablate.report.combined import expected, reached
+from ablate.report.draw.combined import draw_changes, draw_expected
 from ablate.report.draw.curves import draw_curves
 from ablate.report.draw.lines import (
     Points,
@@ -30,6 +32,8 @@ from ablate.report.draw.rows import (
 )
 from ablate.report.draw.style import style
 from ablate.report.selection import components, has_effect, measured, named_metric, shown
+from ablate.report.tables import by_effect
+from ablate.verdict.combined import LEVEL
 from ablate.verdict.decision import at_each_budget, is_exact
 from ablate.verdict.study_checks import LAYER
 
@@ -71,13 +75,42 @@ def figures(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     A figure of all runs is left out if the runs of each arm have equal values. If there would be
     no figure of claims or runs, the first figure of runs is yielded.
     """
-    answers = [*_screen(evidence, verdict), *_asked(evidence), *_effects(evidence, verdict)]
+    answers = [*_combinations(verdict), *_screen(evidence, verdict), *_asked(evidence)]
+    if "combined" in verdict:  # other figures have a row for each recipe
+        yield from answers
+        return
+    answers += _effects(evidence, verdict)
     answers += _trends(evidence, verdict)
     yield from answers
     runs = list(_runs(evidence, verdict))
     several = [figure for figure, spread in runs if spread]
     yield from several or [figure for figure, _ in runs[: not answers]]
     yield from _curves(evidence)
+
+
+def _combinations(verdict: Verdict) -> Iterator[Figure]:
+    """Yield the figure of all effects of a study of combinations, or the figure of the gains that
+    such a study predicted; yield nothing for another study.
+    """
+    level = f"{percent(LEVEL)}% confidence interval"
+    if result := verdict.get("combined"):
+        caption = (
+            "Gain of every change against the first level of its factor, the best at the top. The "
+            f"mark is the gain at the best learning rates, and its line the {level}, not corrected "
+            "for the number of changes. The open circle is the average gain over all learning "
+            "rates. Below: the predicted gains of the best recipe and of the best recipe without "
+            "each of its largest changes"
+        )
+        axis = metric_of(result["metric"]).axis
+        draw = partial(draw_changes, by_effect(result), expected(result), axis)
+        yield Figure("combined", "effects", f"{caption}.", draw)
+    elif rows := reached(verdict):
+        caption = (
+            "Predicted and reached gains. The open circle is the gain that the study of "
+            f"combinations predicts, and the mark is the reached gain; lines are the {level}."
+        )
+        axis = metric_of(verdict["claims"][0]["metric"]).axis
+        yield Figure("prediction", "effects", caption, partial(draw_expected, rows, axis))
 
 
 def _screen(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:

@@ -16,7 +16,6 @@ from ablate.evidence.types import Verdict
 from ablate.phrases import code, grouped, text
 from ablate.progress import track
 from ablate.record.files import clear_unfinished, finite, seal, write_json, write_text
-from ablate.report import combined
 from ablate.report.content import citation, content
 from ablate.report.draw.style import svg
 from ablate.report.figures import SECTIONS, figures
@@ -62,8 +61,6 @@ def write_files(evidence: Evidence, verdict: Verdict, folder: Path) -> Verdict:
     # the report shows exactly the numbers of verdict.json
     verdict = with_words(_rounded(finite(verdict)))
     drawn = list(figures(evidence, verdict))
-    if whole := verdict.get("combined"):
-        drawn = [combined.figure(whole)]
     counted = track(drawn, "drawing figures", len(drawn))
     pictures = {figure.name: svg(figure.picture) for figure in counted}
     sections = {name: [figure for figure in drawn if figure.section == name] for name in SECTIONS}

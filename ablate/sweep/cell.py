@@ -15,7 +15,7 @@ from hydra.core.override_parser.types import Override
 from omegaconf import Container, DictConfig, OmegaConf, open_dict, read_write
 
 from ablate.evidence.command import CONFIG_DIR
-from ablate.evidence.registration import study_hash
+from ablate.evidence.registration import OF_DESIGN, study_hash
 from ablate.evidence.types import Study
 from ablate.record.arm import levels
 from ablate.record.files import seal, write_json
@@ -28,10 +28,7 @@ SEEDS = ("seed", "replicate")  # keys that distinguish runs of an arm rather tha
 SEED = re.compile(r"seed=\d+")
 Overrides = tuple[str, ...]
 # keys of a study that are dropped if unused
-UNUSED = (
-    *("match", "figures", "screen", "exploratory", "design", "recipes", "repeated", "drawn_with"),
-    *("third", "levels", "rate", "excluded"),
-)
+UNUSED = ("match", "figures", "screen", "exploratory", *OF_DESIGN)
 # keys of a claim that are dropped if unused, so that the hash of older studies is unchanged
 OPTIONAL = (
     *("loses", "cannot", "plan_for", "predicted", "reading", "measures", "control_measures"),
@@ -215,6 +212,9 @@ def used(study: dict[str, Any]) -> Study:
         if isinstance(claim, dict)
     ]
     used_keys = {key: v for key, v in study.items() if v or key not in UNUSED}
+    used_keys.pop("third", None)  # which runs to train, but not part of the question
+    if not study.get("design"):
+        used_keys = {key: v for key, v in used_keys.items() if key not in OF_DESIGN}
     claims = claims if len(claims) == len(study["claims"]) else study["claims"]
     return cast(Study, {**used_keys, "claims": claims})
 

@@ -6,21 +6,39 @@ different rates, the claim is undecided, because its runs are then a selection.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, cast
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from ablate.config.combinations import RATE, Combinations, plan_of, rate_column, recipes, sizes
+from ablate.config.combinations import (
+    RATE,
+    Combinations,
+    plan_of,
+    rate_column,
+    recipe_of,
+    recipes,
+    sizes,
+)
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import value
-from ablate.evidence.types import Combined, Question, Reason, Run, reason
+from ablate.evidence.types import (
+    Combined,
+    CombinedChange,
+    Levels,
+    PredictedRecipe,
+    Question,
+    Reason,
+    Run,
+    reason,
+)
+from ablate.metric.table import metric_of
 from ablate.stats.combinations.effects import Change, Runs, average_effects
 from ablate.stats.combinations.interaction import interaction, strongest_pairs
 from ablate.stats.combinations.least_squares import Estimates
 from ablate.stats.combinations.prediction import predict
-from ablate.stats.combinations.tuned import tuned_effects
+from ablate.stats.combinations.tuned import best_rate, tuned_effects
 from ablate.stats.means import MeanDifference, Part, Variance
 from ablate.stats.rates import Rates
 from ablate.verdict.floor import has_learned
@@ -29,6 +47,8 @@ from ablate.verdict.sides import Side
 VALIDATION = "val/nll"  # the metric that chooses learning rates
 METHOD = "combinations"
 LEVEL = 0.95
+
+Numbers = Int[np.ndarray, "runs factors"]
 
 
 class Scored(NamedTuple):
@@ -62,23 +82,37 @@ def design_of(evidence: Evidence) -> Combinations | None:
     }
 
 
-def scored(claim: Question, design: Combinations, evidence: Evidence) -> Scored:
-    """Return the runs that learned, with the metric of a claim."""
-    planned = {run.seed: run for run in recipes(design, plan_of(design))}
+def scored(metric: str, better: str, design: Combinations, evidence: Evidence) -> Scored:
+    """Return the runs that learned, with a metric of which higher or lower values are better."""
     whole = Side(1.0, {}, {run["cell"]: [run] for run in evidence.runs})
-    members = [r for r in evidence.runs if _counts(r, claim["metric"], whole)]
+    members = [r for r in evidence.runs if _counts(r, metric, whole)]
     levels = np.array([_numbers(design, run["levels"]) for run in members], dtype=np.int64)
     levels = levels.reshape(len(members), len(sizes(design)))
-    recipe = np.array([planned[run["seed"]].number for run in members], dtype=np.int64)
-    third = np.array([planned[run["seed"]].third for run in members], dtype=np.int64)
+    recipe, third = _recipes(members, levels, design, evidence)
     half = np.random.default_rng(design["drawn_with"]).permutation(design["recipes"]) % 2
     runs = Runs(levels, recipe, third, half[recipe], tuple(sizes(design)), rate_column(design))
-    sign = 1.0 if claim["better"] == "higher" else -1.0
+    sign = 1.0 if better == "higher" else -1.0
     scores, validation = (
-        np.array([[value(run, metric)] for run in members], dtype=np.float64).reshape(-1, 1)
-        for metric in (claim["metric"], VALIDATION)
+        np.array([[value(run, name)] for run in members], dtype=np.float64).reshape(-1, 1)
+        for name in (metric, VALIDATION if design["rate"] else metric)
     )
     return Scored(runs, sign * scores, validation, design["drawn_with"])
+
+
+def _recipes(
+    members: list[Run], levels: Numbers, design: Combinations, evidence: Evidence
+) -> tuple[Int[np.ndarray, " runs"], Int[np.ndarray, " runs"]]:
+    """Return the recipe and the third of each run.
+
+    In a table, runs with equal levels are a recipe, and all runs are of one third.
+    """
+    if evidence.is_table:
+        recipe = np.unique(levels, axis=0, return_inverse=True)[1].reshape(-1)
+        return recipe, np.zeros(len(members), np.int64)
+    planned = {run.seed: run for run in recipes(design, plan_of(design))}
+    of_runs = [(planned[run["seed"]].number, planned[run["seed"]].third) for run in members]
+    recipe, third = np.array(of_runs, dtype=np.int64).reshape(-1, 2).T
+    return recipe, third
 
 
 def _counts(run: Run, metric: str, whole: Side) -> bool:
@@ -98,7 +132,7 @@ def effect_of(claim: Question, design: Combinations, evidence: Evidence) -> Mean
     """Return the effect of a claim at chosen learning rates, positive if the treatment is better;
     NaN if the runs cannot determine it.
     """
-    data = scored(claim, design, evidence)
+    data = scored(claim["metric"], claim["better"], design, evidence)
     (factor,) = claim["treatment"]
     place, names = [*design["levels"]].index(factor), [*design["levels"][factor]]
     levels = [names.index(str(claim[arm][factor])) for arm in ("treatment", "baseline")]
@@ -142,14 +176,13 @@ def combined(evidence: Evidence) -> Combined | None:
     if (design := design_of(evidence)) is None:
         return None
     claim = evidence.study["claims"][0]
-    data = scored(claim, design, evidence)
+    better = metric_of(claim["metric"]).better or claim["better"]
+    data = scored(claim["metric"], better, design, evidence)
     if not len(data.scores):
         return None
     scores = data.scores[:, 0]
     measured = interaction(data.runs, scores)
-    average = average_effects(data.runs, data.scores)
-    tuned = tuned_effects(data.runs, data.validation, data.scores, data.seed)
-    best = predict(data.runs.changes, -tuned.effect[:, 0], tuned.deviations[:, :, 0])
+    changes = [*_changes(data, design)]
     return {
         "metric": claim["metric"],
         "runs": len(scores),
@@ -159,16 +192,7 @@ def combined(evidence: Evidence) -> Combined | None:
         "interaction_interval": [*measured.interval],
         "pair_deviation": measured.pair_deviation,
         "share": measured.share,
-        "changes": [
-            {
-                "level": _named(design, change),
-                "effect": float(tuned.effect[k, 0]),
-                "half_width": float(tuned.half_width(LEVEL)[k, 0]),
-                "average": float(average.effect[k, 0]),
-                "average_half_width": float(average.half_width(LEVEL)[k, 0]),
-            }
-            for k, change in enumerate(data.runs.changes)
-        ],
+        "changes": changes,
         "pairs": [
             {
                 "levels": {**_named(design, test.pair[0]), **_named(design, test.pair[1])},
@@ -179,9 +203,52 @@ def combined(evidence: Evidence) -> Combined | None:
             }
             for test in strongest_pairs(data.runs, scores)
         ],
-        "best": _recipe(design, best.changes),
-        "predicted": -best.effect,
-        "predicted_error": best.error,
+        "unestimated": [x["level"] for x in changes if x["half_width"] is None],
+        "best": _prediction(data, design),
+    }
+
+
+def _changes(data: Scored, design: Combinations) -> Iterator[CombinedChange]:
+    """Yield the effect of every change."""
+    average = average_effects(data.runs, data.scores)
+    tuned = tuned_effects(data.runs, data.validation, data.scores, data.seed)
+    widths = tuned.half_width(LEVEL)[:, 0], average.half_width(LEVEL)[:, 0]
+    for k, change in enumerate(data.runs.changes):
+        yield {
+            "level": _named(design, change),
+            "effect": _finite(tuned.effect[k, 0]),
+            "half_width": _finite(widths[0][k]) if math.isfinite(tuned.effect[k, 0]) else None,
+            "average": _finite(average.effect[k, 0]),
+            "average_half_width": _finite(widths[1][k]),
+        }
+
+
+def _finite(number: float) -> float | None:
+    return float(number) if math.isfinite(number) else None
+
+
+def _prediction(data: Scored, design: Combinations) -> PredictedRecipe:
+    """Return the best recipe with its predicted gain."""
+    tuned = tuned_effects(data.runs, data.validation, data.scores, data.seed)
+    best = predict(data.runs.changes, -tuned.effect[:, 0], tuned.deviations[:, :, 0])
+    parts = zip(best.changes, best.effects, best.errors, best.rest_errors, strict=True)
+    return {
+        "first": _recipe(design, data, ()),
+        "levels": _recipe(design, data, best.changes),
+        "gain": -best.effect,
+        "error": best.error,
+        "df": tuned.df,
+        "parts": [
+            {
+                "level": _named(design, change),
+                "levels": _recipe(design, data, {*best.changes} - {change}),
+                "gain": -effect,
+                "error": error,
+                "rest": effect - best.effect,
+                "rest_error": rest_error,
+            }
+            for change, effect, error, rest_error in parts
+        ],
     }
 
 
@@ -190,9 +257,11 @@ def _named(design: Combinations, change: Change) -> dict[str, str]:
     return {factor: [*design["levels"][factor]][change.level]}
 
 
-def _recipe(design: Combinations, changes: Sequence[Change]) -> dict[str, str]:
-    """Return the levels of a recipe with some changes, by factor."""
-    levels = {factor: next(iter(names)) for factor, names in design["levels"].items()}
+def _recipe(design: Combinations, data: Scored, changes: Iterable[Change]) -> Levels:
+    """Return the levels of the recipe with some changes, with its best learning rate."""
+    row = np.zeros(len(data.runs.sizes), np.int64)
     for change in changes:
-        levels |= _named(design, change)
-    return levels
+        row[change.factor] = change.level
+    if data.runs.rate is not None:
+        row[data.runs.rate.factor] = best_rate(data.runs, data.validation[:, 0], row)
+    return recipe_of(design, row.tolist()).levels

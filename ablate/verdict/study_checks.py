@@ -22,7 +22,9 @@ ALLOWED = {
 EXPECT = ("different", "identical")
 COUNTED = {"parameters": "parameters", "flops": "floating-point operations"}  # costs of a match
 BUDGET = ("budget.steps", "budget.short")
+NO_ARMS = ("exact", "trend")  # kinds that do not compare the means of two arms
 CANNOT = ("superiority", "exact")  # kinds that may claim that an arm cannot do something
+PREDICTED = ("equivalence", "superiority")  # kinds that may name a predicted gain
 LAYER, GRADIENTS = (
     "layer",
     ("gradient/first", "gradient/last"),
@@ -107,6 +109,7 @@ def _problems(study: Study) -> Iterator[str]:
         yield from (f".figures, number {number}{x}" for x in _of_figure(figure, study["factors"]))
     yield from (f".match: {problem}" for problem in match_problems(study))
     names = [name_of(claim) for claim in study["claims"]]
+    yield from (f".{problem}" for problem in _of_design(study))
     for claim, name in zip(study["claims"], names, strict=True):
         place, reading = f".claims, {claim['id']}: ", claim.get("reading", "")
         if names.count(name) > 1:
@@ -139,7 +142,7 @@ def _of_claim(claim: Claim, factors: list[str]) -> Iterator[str]:
         yield f"minus has no meaning for kind={kind}; remove it"
     yield from _range(claim)
     controlled = [name for name in KINDS if KINDS[name].controlled]
-    for key, kinds in (("loses", controlled), ("cannot", CANNOT)):
+    for key, kinds in (("loses", controlled), ("cannot", CANNOT), ("predicted", PREDICTED)):
         if given.get(key) and kind not in kinds:
             which = f"the key `{key}`, which is for {listed([*kinds])}"
             yield f"kind={kind} does not use {which}: remove it"
@@ -149,6 +152,32 @@ def _of_claim(claim: Claim, factors: list[str]) -> Iterator[str]:
             allowed = "an effect within" if within else "an effect of at least"
             yield f"plan_for={planned}; {kind} needs {allowed} the margin, {margin:g}"
     yield from kind_of(claim).problems(claim, factors)
+
+
+def _of_design(study: Study) -> Iterator[str]:
+    """Yield what is wrong with the claims of a study of combinations.
+
+    They compare two levels of a factor, over all recipes.
+    """
+    for claim in study["claims"] if study.get("design") else ():
+        given: Mapping[str, Any] = claim
+        for key in ("where", "minus", "over", "loses"):
+            if given.get(key):
+                yield (
+                    f"claims, {claim['id']}: {key}={given[key]} has no meaning for "
+                    "design=combinations, because every recipe has random levels of the other "
+                    "factors; remove it"
+                )
+        factors = {*claim["treatment"], *claim["baseline"]}
+        if len(factors) != 1 or not factors <= {*study["levels"]} or claim["kind"] in NO_ARMS:
+            yield (
+                f"claims, {claim['id']}: kind={claim['kind']}, treatment={claim['treatment']} and "
+                f"baseline={claim['baseline']}; with design=combinations a claim compares two "
+                f"levels of one of {', '.join(study['levels'])}, and is no trend and not exact"
+            )
+    for key in ("tune", "match", "screen"):
+        if study.get("design") and study.get(key):
+            yield f"{key} has no meaning for design=combinations; remove it"
 
 
 def _range(claim: Claim) -> Iterator[str]:

@@ -1,10 +1,13 @@
 """The verdict on a study of combinations, from made-up runs whose truth is known."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from ablate.config.combinations import plan_of, recipes
 from ablate.evidence.folder import Evidence
+from ablate.report.combined import sentences
 from ablate.verdict.combined import combined
 from ablate.verdict.kind import kind_of
 
@@ -84,7 +87,64 @@ def test_the_best_recipe_is_predicted():
         return -0.1 * (levels["optimizer"] == "muon") + 0.05 * (levels["norm"] == "rms_norm")
 
     result = combined(evidence(loss, [claim("norm", "rms_norm")]))
-    assert result["best"] | {"ffn": ""} == {"norm": "layer_norm", "ffn": "", "optimizer": "muon"}
-    assert result["predicted"] == pytest.approx(0.1, abs=0.015)
+    best = result["best"]
+    assert best["levels"] | {"ffn": "", "rate": 0} == {
+        **{"norm": "layer_norm", "ffn": "", "optimizer": "muon", "rate": 0}
+    }
+    assert best["gain"] == pytest.approx(0.1, abs=0.015)
+    assert best["parts"][0]["rest"] == pytest.approx(0.0, abs=0.015)
     assert result["run_deviation"] == pytest.approx(0.01, rel=0.5)
     assert result["interaction_interval"][0] < 0.005
+    assert result["unestimated"] == []
+
+
+def test_a_claim_that_a_level_is_worse_does_not_turn_the_prediction_round():
+    worse = {**claim("norm", "rms_norm"), "better": "higher"}
+    runs = evidence(lambda levels: 0.1 * (levels["norm"] == "rms_norm"), [worse])
+    assert kind_of(worse).find(worse, runs).result.effect == pytest.approx(0.1, abs=0.01)
+    result = combined(runs)
+    assert result["best"]["levels"]["norm"] == "layer_norm"
+    (change,) = (x for x in result["changes"] if x["level"] == {"norm": "rms_norm"})
+    assert change["effect"] == pytest.approx(-0.1, abs=0.01)
+
+
+def test_effects_that_failures_made_inestimable_are_named():
+    lost = evidence(
+        lambda levels: 0.0,
+        [claim("ffn", "swiglu")],
+        lambda run: run.levels["ffn"] == "swiglu",
+    )
+    result = combined(lost)
+    assert result["unestimated"] == [{"ffn": "swiglu"}]
+    assert "swiglu" in sentences(result)[-1].lower()
+
+
+def gains(predicted):
+    """Return the answer of eight seeds that gain 0.1 to the claim that they gain as predicted."""
+    asked = {
+        **CLAIM,
+        **{"kind": "equivalence", "margin": 0.03, "margin_reason": ".", "predicted": predicted},
+        **{"treatment": {"variant": "best"}, "baseline": {"variant": "first_levels"}},
+    }
+    rng, runs = np.random.default_rng(0), []
+    for seed, (arm, loss) in itertools.product(range(8), (("best", 1.9), ("first_levels", 2.0))):
+        score = loss + 0.005 * rng.standard_normal()
+        metrics = {"test/bpb": score, "test/nll": score, "val/nll": score, "unigram_nll": 4.0}
+        runs.append(
+            {
+                **{"cell": len(runs), "identity": str(len(runs)), "seed": seed, "error": ""},
+                **{"status": "finished", "levels": {"variant": arm}, "arm": arm},
+                **{"metrics": metrics},
+            }
+        )
+    found_runs = Evidence.made_up({"factors": ["variant"], "claims": [asked], "seeds": 8}, runs)
+    return kind_of(asked).find(asked, found_runs)
+
+
+def test_an_equivalence_claim_compares_a_gain_with_the_predicted_gain():
+    right = gains({"gain": 0.1, "error": 0.005, "df": 80.0})
+    assert right.result.effect == pytest.approx(0.0, abs=0.01)
+    assert right.p["supported"] < 0.01
+    assert gains({"gain": 0.2, "error": 0.005, "df": 80.0}).p["refuted"] < 0.001
+    unsure = gains({"gain": 0.1, "error": 0.03, "df": 80.0})
+    assert unsure.p["supported"] > 0.1 and unsure.result.noise == ["seeds", "prediction"]

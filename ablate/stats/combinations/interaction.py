@@ -127,7 +127,9 @@ def strongest_pairs(
     """
     pairs = [p for p in itertools.combinations(runs.changes, 2) if p[0].factor != p[1].factor]
     first_half, second_half = (_pair_effects(runs, half, pairs, scores) for half in (0, 1))
-    size = np.nan_to_num(np.abs(first_half[0] / first_half[1]) * (second_half[1] > 0), nan=-1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):  # pairs that no run determines
+        t = np.abs(first_half[0] / first_half[1]) * (second_half[1] > 0)
+    size = np.nan_to_num(t, nan=-1.0, posinf=-1.0)
     order = [int(k) for k in np.argsort(-size)[:count] if size[k] > 0]
     effects, errors, df = second_half
     p = [2 * float(special.stdtr(df, -abs(effects[k] / errors[k]))) for k in order]

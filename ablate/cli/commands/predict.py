@@ -1,0 +1,55 @@
+"""Write the study that tests whether the gains of a study of combinations add up.
+
+FOLDER has the runs of a study of combinations (docs/howto/combinations.md). The command writes an
+experiment file with seven arms and their predicted gains. Running it decides whether the best
+recipe gains what the sum of its changes predicts.
+
+example:
+  ablate predict results/sweeps/my_combinations/TIME to=mine/experiment/my_prediction.yaml
+"""
+
+import argparse
+import shlex
+from pathlib import Path
+
+from ablate.cli.parser import PATH, Parser
+from ablate.errors import UserError
+
+FIRST = "reading the evidence"
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the folder with the runs, and the file to write."""
+    about = "folder of a study of combinations, or experiments/NAME"
+    parser.add_argument("folder", metavar="FOLDER", help=about)
+    about = "experiment file to write, as CONFIG_DIR/experiment/NAME.yaml"
+    parser.add_key("to", about, PATH, required=True)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Write the experiment file, and print the predicted gains and the command of the study.
+
+    Raises:
+        UserError: the folder has no study of combinations, or the file exists.
+    """
+    from ablate.config.labels import arm_label
+    from ablate.metric.table import metric_of
+    from ablate.plan.prediction import prediction, seeds_of, study_file
+    from ablate.record.files import write_text
+    from ablate.report.combined import expected
+    from ablate.sweep.evidence import from_folder
+
+    folder, target = Path(arguments.folder).expanduser(), arguments.to
+    if target.parent.name != "experiment" or target.suffix != ".yaml" or target.exists():
+        raise UserError(f"to={target}: give a new file, as in mine/experiment/my_prediction.yaml")
+    evidence = from_folder(folder)
+    design, result = prediction(evidence)
+    write_text(target, study_file(evidence, design, result))
+    metric, first = metric_of(result["metric"]), arm_label(result["best"]["first"])
+    print(f"Predicted gain over {first} in {metric.axis}, with the 95 % interval:")
+    for arm in expected(result):
+        low, high = (metric.say(arm.gain + end) for end in (-arm.half_width, arm.half_width))
+        print(f"  {arm.name}: {metric.say(arm.gain, sign=True)} ({low} to {high})")
+    config_dir = shlex.quote(str(target.parent.parent))
+    print(f"{target}: seven arms at most, {seeds_of(result)} fresh seeds. To test the prediction:")
+    print(f"  python -m ablate --config-dir {config_dir} +experiment={target.stem} -m")
