@@ -466,6 +466,7 @@ class Combined(TypedDict):
     """
 
     metric: str
+    better: str
     runs: int
     recipes: int
     run_deviation: float | None

@@ -16,8 +16,7 @@ from ablate.config.labels import arm_label
 from ablate.config.screen import FACTOR
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Combined, PredictedPart, PredictedRecipe
-from ablate.metric.table import metric_of
+from ablate.evidence.types import Combined, PredictedPart
 from ablate.stats.combinations.prediction import LARGEST
 from ablate.stats.estimate import Estimate
 from ablate.verdict.combined import combined, design_of
@@ -79,7 +78,7 @@ def study_file(evidence: Evidence, design: Combinations, result: Combined) -> st
             "factors": [FACTOR],
             "nuisance": [*dict.fromkeys(key.lstrip("+") for x in sets.values() for key in x)],
             "screen": {"metric": metric, "variants": sets},
-            "claims": [*_claims(name, evidence.name, best, metric)],
+            "claims": [*_claims(name, evidence.name, result)],
         },
         "hydra": {
             "sweeper": {
@@ -95,16 +94,14 @@ def _without(part: PredictedPart) -> str:
     return f"without_{re.sub(r'[^A-Za-z0-9_]', '_', factor)}"
 
 
-def _claims(
-    name: str, source: str, best: PredictedRecipe, metric: str
-) -> Iterator[Mapping[str, Any]]:
+def _claims(name: str, source: str, result: Combined) -> Iterator[Mapping[str, Any]]:
     """Yield the claim that gains add up, and for each change that it is worth its place."""
+    best = result["best"]
     df = round(best["df"], 1)
     shared = {
         "source": f"ablate predict, from the runs of {source}",
-        "metric": metric,
-        "better": metric_of(metric).better or "lower",
-        "treatment": {FACTOR: BEST},
+        "metric": result["metric"],
+        "better": result["better"],
     }
     yield {
         "id": f"{name}_gain",
@@ -112,6 +109,7 @@ def _claims(
         "kind": "equivalence",
         "margin": _round(WITHIN * best["gain"]),
         "margin_reason": f"{WITHIN:.0%} of the predicted gain",
+        "treatment": {FACTOR: BEST},
         "baseline": {FACTOR: FIRST},
         "predicted": {"gain": _round(best["gain"]), "error": _round(best["error"]), "df": df},
         **shared,
@@ -119,8 +117,9 @@ def _claims(
     for part in best["parts"][:LARGEST]:
         yield {
             "id": f"{name}_{_without(part)}",
-            "statement": f"Without {arm_label(part['level'])} the best recipe is worse.",
+            "statement": f"{arm_label(part['level'])} is worth its place in the best recipe.",
             "kind": "superiority",
+            "treatment": {FACTOR: BEST},
             "baseline": {FACTOR: _without(part)},
             "plan_for": _round(part["gain"]),
             "predicted": {"gain": _round(part["gain"]), "error": _round(part["error"]), "df": df},

@@ -185,6 +185,7 @@ def combined(evidence: Evidence) -> Combined | None:
     changes = [*_changes(data, design)]
     return {
         "metric": claim["metric"],
+        "better": better,
         "runs": len(scores),
         "recipes": data.runs.recipes,
         "run_deviation": measured.run_deviation,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-pytestmark = pytest.mark.xdist_group("combinations")
+pytestmark = pytest.mark.slow
 STUDY = """
 # @package _global_
 defaults: [override /probe: dot_products]
