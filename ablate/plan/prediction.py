@@ -94,7 +94,7 @@ def _without(part: PredictedPart) -> str:
     return f"without_{re.sub(r'[^A-Za-z0-9_]', '_', factor)}"
 
 
-def _claims(name: str, source: str, result: Combined) -> Iterator[Mapping[str, Any]]:
+def _claims(name: str, source: str, result: Combined) -> Iterator[Mapping[str, object]]:
     """Yield the claim that gains add up, and for each change that it is worth its place."""
     best = result["best"]
     df = round(best["df"], 1)

@@ -160,7 +160,7 @@ def _of_design(study: Study) -> Iterator[str]:
     They compare two levels of a factor, over all recipes.
     """
     for claim in study["claims"] if study.get("design") else ():
-        given: Mapping[str, Any] = claim
+        given: Mapping[str, object] = claim
         for key in ("where", "minus", "over", "loses"):
             if given.get(key):
                 yield (
