@@ -5,9 +5,9 @@ The BLEU of the same translations differs by several points between tokenisers o
 and both are always reported.
 """
 
+import functools
 import importlib.metadata
-
-from sacremoses import MosesPunctNormalizer, MosesTokenizer
+from typing import Any
 
 from ablate.config.bleu import USUAL
 
@@ -43,14 +43,20 @@ class Tokenised(Scoring):
     def __init__(self, language: str):
         super().__init__("none")
         self.language = language
-        self.normalizer = MosesPunctNormalizer(lang=language)
-        self.tokenizer = MosesTokenizer(lang=language)
+
+    @functools.cached_property
+    def rules(self) -> tuple[Any, Any]:
+        """The normaliser and the tokeniser; their import takes half a second."""
+        from sacremoses import MosesPunctNormalizer, MosesTokenizer
+
+        return MosesPunctNormalizer(lang=self.language), MosesTokenizer(lang=self.language)
 
     def prepare(self, sentence: str) -> str:
         """Return the sentence as lower-case tokens separated by single spaces."""
-        normal = self.normalizer.normalize(sentence)
+        normalizer, tokenizer = self.rules
+        normal = normalizer.normalize(sentence)
         # Escapes such as &apos; would rename tokens on both sides without changing counts.
-        tokens: str = self.tokenizer.tokenize(normal, return_str=True, escape=False)
+        tokens: str = tokenizer.tokenize(normal, return_str=True, escape=False)
         return tokens.lower()
 
     def sign(self, signature: str) -> str:

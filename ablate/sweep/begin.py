@@ -156,7 +156,6 @@ def composed(
             config=config, hydra_context=context, task_function=lambda config: None
         )
         jobs = sweeper.jobs(config.hydra.overrides.task)
-        context.config_loader.load_sweep_config(config, jobs[0])  # this detects a misspelt key
         if study is not None:
             check_swept(jobs, study)
         yield Composed(context, config, jobs)

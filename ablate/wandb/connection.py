@@ -5,15 +5,13 @@ for the verdict of a sweep.
 import contextlib
 import io
 import os
+import re
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-import requests
-import wandb
 from pydantic import ValidationError
-from wandb.sdk.wandb_run import Run
 
 from ablate.errors import UserError
 from ablate.wandb.note import LONGEST_NAME
@@ -23,6 +21,7 @@ MODES = ("auto", "online", "offline")
 INIT_SECONDS = 30.0
 FINISH_SECONDS = 120.0  # time limit for uploading; the rest stays on disk and can be synced
 SECONDS = 2.0  # time limit for an answer
+PLAIN = re.compile(r"[\w.-]{1,100}", re.ASCII)  # names of projects that W&B always takes
 
 # Variables that identify another run or its files, which a parent process may have set. All other
 # variables (key, host, project, tags, notes, mode, ...) are settings of the user, read by
@@ -58,7 +57,12 @@ def check_settings(project: str) -> None:
             a key.
     """
     clean_environment()
-    for name, value in {**os.environ, "WANDB_PROJECT": project}.items():
+    given = {name: value for name, value in os.environ.items() if name.startswith("WANDB_")}
+    if not given and PLAIN.fullmatch(project):
+        return
+    import wandb  # takes a second, which only runs that log need to wait
+
+    for name, value in {**given, "WANDB_PROJECT": project}.items():
         try:
             wandb.Settings().update_from_env_vars({name: value})
         except (ValueError, wandb.Error) as error:
@@ -97,12 +101,16 @@ def settle(wanted: str) -> Mode:
                 "wandb login stores one"
             )
         return "offline"
+    import wandb
+
     url = wandb.setup().settings.base_url
     return "online" if mode == "online" or reachable(url) else "offline"
 
 
 def has_key() -> bool:
     """Return whether an API key of W&B is stored or set, without asking the user for a key."""
+    import wandb
+
     # silent: otherwise login would contact the server
     wandb.setup(settings=wandb.Settings(silent=True))
     # W&B warns after an offline run of this process; the warning is discarded
@@ -115,13 +123,15 @@ def has_key() -> bool:
 
 def reachable(url: str) -> bool:
     """Return whether a host answers within `SECONDS`, if need be through the user's proxy."""
+    import requests
+
     try:
         return requests.head(url, timeout=SECONDS).status_code < 500
     except requests.RequestException:
         return False
 
 
-def start(wanted: str, folder: Path, identity: str, *, goes_on: bool, **about: Any) -> Run:
+def start(wanted: str, folder: Path, identity: str, *, goes_on: bool, **about: Any) -> Any:
     """Start the W&B run with this id, and keep its files in a folder.
 
     Offline there is only one set of files per id. Files of earlier processes are removed, because
@@ -138,6 +148,8 @@ def start(wanted: str, folder: Path, identity: str, *, goes_on: bool, **about: A
     Raises:
         UserError: `wanted` is online, and there is no key.
     """
+    import wandb
+
     clean_environment()
     mode = settle(wanted)
     for earlier in (folder / "wandb").glob(f"offline-run-*-{identity}"):
@@ -151,7 +163,9 @@ def start(wanted: str, folder: Path, identity: str, *, goes_on: bool, **about: A
         return _init("offline", about, goes_on=False)
 
 
-def _init(mode: Mode, about: dict[str, Any], *, goes_on: bool) -> Run:
+def _init(mode: Mode, about: dict[str, Any], *, goes_on: bool) -> Any:
+    import wandb
+
     # W&B's messages are useful only if data is sent; offline, `finish` prints a message.
     wandb.setup(settings=wandb.Settings(mode=mode, silent=mode != "online"))
     return wandb.init(
@@ -167,7 +181,7 @@ def _init(mode: Mode, about: dict[str, Any], *, goes_on: bool) -> Run:
     )
 
 
-def finish(run: Run, *, failed: bool) -> None:
+def finish(run: Any, *, failed: bool) -> None:
     """Finish a W&B run, and print how to upload an offline run."""
     folder = Path(run.dir).parent
     run.finish(exit_code=int(failed))

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
-from wandb.sdk.wandb_run import Run
 
 from ablate.config.labels import arm_label
 from ablate.evidence.gather import LIBRARIES
@@ -53,7 +52,7 @@ def title(config: DictConfig, given: str | None) -> str:
     return f"{cut(', '.join(words), LONGEST_TITLE - len(seed) - 2)}, {seed}"
 
 
-def log_again(run: Run, metrics: Path) -> None:
+def log_again(run: Any, metrics: Path) -> None:
     """Log the metrics in a file metrics.jsonl, which an earlier process of the run wrote, to
     W&B.
     """

@@ -9,7 +9,6 @@ metrics in the run's folder are logged again.
 import os
 from typing import Annotated, Any
 
-import wandb
 from pytorch_lightning.loggers import WandbLogger
 from pytorch_lightning.utilities import rank_zero_only
 
@@ -105,6 +104,8 @@ class WandbRun(WandbLogger, RunLogger):
         """
         if self.experiment.offline and (os.environ.get("WANDB_MODE") or self.wanted) == "auto":
             return
+        import wandb
+
         from ablate.observe.pictures import pictures
 
         drawn = pictures(task.model, task.data, task.device)
@@ -128,6 +129,8 @@ class WandbRun(WandbLogger, RunLogger):
         try:
             self._experiment.finish(exit_code=1)
         except Exception:
+            import wandb
+
             wandb.teardown()  # otherwise it would fail again when this process ends
             raise
 

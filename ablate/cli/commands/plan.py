@@ -50,10 +50,12 @@ def run(arguments: argparse.Namespace) -> None:
     with redirect_stdout(sys.stderr if arguments.json else sys.stdout):
         check_files(config_folders(given.config_dir, words))
         with composed(words, *place) as sweep:
-            from ablate.plan.plan import plan_of  # torch; errors need not wait for it
             from ablate.sweep.runs import plan_runs
 
-            plan = plan_of(plan_runs(*sweep))
+            planned = plan_runs(*sweep)
+            from ablate.plan.plan import plan_of  # torch; a misspelt key need not wait for it
+
+            plan = plan_of(planned)
         plan = replace(plan, noise=arguments.noise or 1.0, interaction=arguments.interaction or 0.0)
         if arguments.sample == "true" and plan.untimed:
             from ablate.plan.sample import sampled
