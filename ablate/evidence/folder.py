@@ -20,6 +20,7 @@ import numpy as np
 from jaxtyping import Int
 
 from ablate.errors import UserError
+from ablate.evidence.about import About, Regime, Registration
 from ablate.evidence.digest import (
     ABOUT,
     COMPRESSED,
@@ -27,16 +28,14 @@ from ablate.evidence.digest import (
     RUNS,
     SCREENING,
     STATISTICS,
+    check_digests,
     file_of_runs,
     read_about,
     read_parts,
-    seal_of,
-    verify,
     write_about,
 )
 from ablate.evidence.form import check_form, read_runs
-from ablate.evidence.looks import by_arm
-from ablate.evidence.types import About, Reason, Regime, Registration, Run, Study
+from ablate.evidence.types import Reason, Run, Study
 from ablate.record.files import finite, write_arrays, write_bytes
 
 Rows = Int[np.ndarray, "sentences 10"]
@@ -95,9 +94,10 @@ class Evidence:
     @property
     def seed_count(self) -> str:
         """The number of seeds that every arm has, as a phrase: "8 of 12 planned seeds"."""
-        arms = by_arm(self.runs).values()
-        seeds = [{run["seed"] for run in runs} for runs in arms]
-        return f"{len(set.intersection(*seeds or [set()]))} of {self.study['seeds']} planned seeds"
+        arms = {run["arm"] for run in self.runs}
+        cells = {(run["arm"], run["seed"]) for run in self.runs}
+        seeds = {seed for _, seed in cells if all((arm, seed) in cells for arm in arms)}
+        return f"{len(seeds)} of {self.study['seeds']} planned seeds"
 
     @property
     def short(self) -> "Evidence | None":
@@ -148,7 +148,7 @@ class Evidence:
         already written, by which later changes are detected.
         """
         about: Any = {part: getattr(self, part) for part in PARTS}
-        write_about(folder, about, self.registered, seal_of(folder, self.runs, self.screening))
+        write_about(folder, about, self.registered)
 
     @classmethod
     def load(cls, folder: Path, statistics: bool = True) -> "Evidence":
@@ -164,7 +164,7 @@ class Evidence:
         """
         about = read_about(folder)
         evidence = cls._of(folder, about, statistics)
-        verify(folder, about, evidence.runs, evidence.screening)
+        check_digests(folder, about)
         return evidence
 
     @classmethod

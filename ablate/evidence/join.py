@@ -15,10 +15,19 @@ from typing import Any, NamedTuple
 
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
-from ablate.evidence.history import History
-from ablate.evidence.log import AnalysisLog, Sweep
-from ablate.evidence.looks import by_arm, differ_in_code, lacks_runs
+from ablate.evidence.log import (
+    Lines,
+    Sweep,
+    distinct,
+    read_log,
+    registration,
+    sweep_in,
+    sweeps_of,
+    with_history,
+)
+from ablate.evidence.looks import lacks_runs
 from ablate.evidence.registration import departures
+from ablate.evidence.table import by_arm, differ_in_code
 from ablate.evidence.types import Run
 from ablate.record.label import run_key
 
@@ -30,7 +39,7 @@ class Part(NamedTuple):
 
     folder: Path
     evidence: Evidence
-    log: AnalysisLog
+    log: Lines
     sweep: Sweep
 
     @classmethod
@@ -41,13 +50,13 @@ class Part(NamedTuple):
             UserError: the folder has no evidence of a sweep, it is damaged, or its study differs
                 from the registered one.
         """
-        evidence, log = Evidence.load(folder), AnalysisLog.read(folder)
-        runs, registration = evidence.runs, evidence.registration
-        if departures(evidence.study, registration, evidence.registered, runs):
+        evidence, log = Evidence.load(folder), read_log(folder)
+        runs, registered = evidence.runs, evidence.registration
+        if departures(evidence.study, registered, evidence.registered, runs):
             raise UserError(f"{folder}: the study is not the registered one: see `ablate judge`")
         if any("replicate" in run or not run.get("code") for run in runs):
             raise UserError(f"{folder} has runs of several replicates, or without a digest of code")
-        return cls(folder, evidence, log, log.of(registration.get("sweep", "")))
+        return cls(folder, evidence, log, sweep_in(registered.get("sweep", ""), sweeps_of(log)))
 
     @property
     def question(self) -> dict[str, object]:
@@ -56,7 +65,7 @@ class Part(NamedTuple):
         return {"study": sweep.study, "replicate": (sweep.replicate, sweep.contest), **regime}
 
 
-def join(folders: Sequence[Path]) -> tuple[Evidence, AnalysisLog]:
+def join(folders: Sequence[Path]) -> tuple[Evidence, Lines]:
     """Return the joined evidence of folders, and their joined analysis log.
 
     Raises:
@@ -70,23 +79,23 @@ def join(folders: Sequence[Path]) -> tuple[Evidence, AnalysisLog]:
     # a run that failed in one part may have a result in another
     runs = sorted((run for x in evidence for run in x.runs), key=lambda x: x["status"] != "failed")
     runs = _numbered({run_key(run["levels"], run["seed"]): run for run in runs}.values(), 0)
-    log, last = AnalysisLog.of_lines(x for part in parts for x in part.log.lines), parts[-1].sweep
+    log, last = distinct(line for part in parts for line in part.log), parts[-1].sweep
+    sweeps = sweeps_of(log)
     words = shlex.split(first.registration.get("command", ""))
-    registration: Any = {
+    registered: Any = {
         **first.registration,
-        **log.registration(last),
+        **registration(last, sweeps),
         "command": shlex.join(word for word in words if not word.startswith(OF_ONE_PART)),
         "part": lacks_runs(runs, first.study),
     }
     joined = replace(
         first,
-        registration=registration,
+        registration=registered,
         runs=runs,
         screening=_numbered((run for x in evidence for run in x.screening), len(runs)),
         statistics={identity: rows for x in evidence for identity, rows in x.statistics.items()},
     )
-    history = History.of(log, last, joined.study, lambda sweep: None)
-    return history.with_history(joined), log
+    return with_history(joined, last, sweeps), log
 
 
 def _check(first: Part, other: Part) -> None:

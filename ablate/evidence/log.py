@@ -1,23 +1,25 @@
-"""Keep the analysis log, which lists every sweep that was started and every analysis of its runs.
+"""Keep the log of the questions that were asked in a results folder, and judge a sweep by it.
 
-results/book.jsonl is the append-only log of a results folder. It gets a line when a sweep starts:
-its questions and rules (ablate.evidence.registration), all settings except the varied factors, the
-seeds, the time and the commit. It gets another line whenever the runs of a sweep are analysed, with
-the seeds that were analysed and the seeds that failed. Each line is sealed with a digest. A copy of
-the lines about the questions of a sweep lies beside its evidence. Lines that a log has lost are
-read from the copies in the folders of sweeps. Committed copies affect no other sweep, because an
-analysis by another person spends no alpha of this user.
+results/book.jsonl gets a line when a sweep starts: its questions and rules
+(ablate.evidence.registration), all settings except the varied factors, the seeds, the time and the
+commit. It gets another line whenever the runs of a sweep are analysed, with the seeds that were
+analysed and the seeds that failed. Lines are only appended, and each is sealed with a digest. A
+copy of the lines about the questions of a sweep lies beside its evidence. Lines that a log has lost
+are read from the copies in the folders of sweeps. Committed copies affect no other sweep, because
+an analysis by another person spends no alpha of this user.
 
-The order of lines determines how much alpha a verdict spends, so a new line never gets an earlier
-time than existing lines, whatever the clock shows.
+An earlier analysis of some of the seeds spends alpha (ablate.stats.spending). A claim is
+exploratory if its question was asked before with other settings or under another rule, if earlier
+analyses spent all of alpha, or if seeds that were started or analysed are left out.
 """
 
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,21 +27,33 @@ from filelock import FileLock
 
 from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
-from ablate.evidence.digest import sealed_lines
-from ablate.evidence.registration import Change, Rule, differences
-from ablate.evidence.types import Registration, Run
-from ablate.record.files import append_line, seal, write_text, writing
+from ablate.evidence.about import Asked, Registration
+from ablate.evidence.digest import ANALYSIS_LOG, Record, read_lines
+from ablate.evidence.folder import Evidence
+from ablate.evidence.outcome import involves_chance
+from ablate.evidence.registration import (
+    Change,
+    Rule,
+    concerns,
+    contrasts,
+    differences,
+    rule,
+    settings,
+)
+from ablate.evidence.types import Claim, reason
+from ablate.phrases import name_of
+from ablate.record.files import SEAL, append_line, seal, write_text, writing
 
-ANALYSIS_LOG = "book.jsonl"
 BESIDE = ("metric", "measure")  # settings that say what is measured, not how the runs are made
 NEAR = 2  # ratio of sizes or budgets from which on a setting is another one
-PER_REPLICATE = 1_000_000  # with several replicates, seed 3 of replicate 2 gets number 2,000,003
 Seed = tuple[int, int]  # replicate and seed
+Lines = list[Record]
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """A line of the log: a sweep that was started, with its questions, settings and seeds.
+    """A sweep that was started, with its questions, settings and seeds, and with the seeds of each
+    analysis of its runs.
 
     `folder` is relative to the folder of all results.
     """
@@ -57,9 +71,7 @@ class Sweep:
     levels: dict[str, dict[str, object]] = field(default_factory=dict)  # of each `factor=level`
     free: list[str] = field(default_factory=list)  # keys that `settings` leaves out, as they vary
     code: str = ""  # digest of the source; another version may have other config keys
-    claims: list[list[str]] = field(default_factory=list)  # id and reading of each claim
-    components: dict[str, str] = field(default_factory=dict)  # options that all arms share
-    commit: str = ""
+    looks: list[frozenset[Seed]] = field(default_factory=list)
 
     @property
     def planned(self) -> set[Seed]:
@@ -85,12 +97,28 @@ class Sweep:
         """Return the settings that differ in a later sweep: settings that all arms share, and
         settings of the given levels (`factor=level`).
         """
-        apart = (*self.free, *now.free, *BESIDE) if self.code == now.code != "" else None
+        apart = (*self.free, *now.free, *BESIDE) if self.code == now.code else None
         changes = differences(self.settings, now.settings, apart)
         for level in (x for x in levels if x in self.levels and x in now.levels):
             changed = differences(self.levels[level], now.levels[level], apart and ())
             changes += [(f"{key} in {level}", *values) for key, *values in changed]
         return changes
+
+    def asks(self, claim: Claim, where: Mapping[str, object], now: "Sweep") -> list[Rule]:
+        """Return the rules by which this sweep decided the question of a claim of the sweep `now`.
+
+        Both contrasts must have been measured under the same conditions: the levels that either
+        rule names are the same by name, or by their settings, including defaults.
+        """
+
+        def same(earlier: Mapping[str, object]) -> bool:
+            sides = ((self, settings(earlier, self.levels)), (now, settings(where, now.levels)))
+            then, after = ({**sweep.settings, **sets} for sweep, sets in sides)
+            named = {key for _, sets in sides for key in sets}
+            return earlier == where or all(then.get(key) == after.get(key) for key in named)
+
+        rules = [x for key in contrasts(claim, now.levels) for x in self.questions.get(key, [])]
+        return [each for each in rules if same(each["where"])]
 
 
 def _is_near(first: object, second: object) -> bool:
@@ -98,161 +126,169 @@ def _is_near(first: object, second: object) -> bool:
     return first == second or (len(numbers) == 2 and max(numbers) < NEAR * min(numbers))
 
 
-@dataclass(frozen=True)
-class Analysis:
-    """A line of the log: an analysis of the sweep in `folder`.
+def read_log(folder: Path) -> Lines:
+    """Return the lines of the log in a folder, and of the copies in the sweeps of a results folder.
 
-    `seeds` has the seeds whose runs all have a result, `failed` the seeds with a failed run.
+    Raises:
+        UserError: a line was changed after it was written.
     """
-
-    folder: str
-    time: float
-    seeds: list[Seed]
-    failed: list[Seed]
+    logs = [folder / ANALYSIS_LOG, *folder.glob(f"sweeps/*/*/{ANALYSIS_LOG}")]
+    return distinct(line for log in logs for line in read_lines(log))
 
 
-Line = Sweep | Analysis
+def distinct(lines: Iterable[Record]) -> Lines:
+    """Return the distinct lines among lines of logs, ordered by time."""
+    return sorted({line[SEAL]: line for line in lines}.values(), key=lambda line: line["time"])
 
 
-@dataclass(frozen=True)
-class AnalysisLog:
-    """The sweeps and analyses in the log of one results folder, each ordered by time."""
+def save(lines: Lines, folder: Path) -> None:
+    """Write lines to the file of the log in a folder."""
+    write_text(folder / ANALYSIS_LOG, "".join(f"{json.dumps(line)}\n" for line in lines))
 
-    sweeps: list[Sweep]
-    looks: list[Analysis]
 
-    @classmethod
-    def read(cls, folder: Path) -> "AnalysisLog":
-        """Read the log in a folder, and the copies in the sweeps of a results folder.
+def sweeps_of(lines: Lines) -> list[Sweep]:
+    """Return the sweeps in the lines of a log, ordered by time; fields of other versions are
+    ignored.
+    """
+    names = {each.name for each in fields(Sweep)}
+    looks: dict[str, list[frozenset[Seed]]] = {line["folder"]: [] for line in lines}
+    for line in lines:
+        if line["what"] == "look":
+            looks[line["folder"]].append(frozenset((number, x) for number, x in line["seeds"]))
+    begun = ({k: line[k] for k in names & line.keys()} for line in lines if line["what"] == "sweep")
+    return [Sweep(**each, looks=looks[each["folder"]]) for each in begun]
 
-        Raises:
-            UserError: a line was changed after it was written.
-        """
-        logs = [folder / ANALYSIS_LOG, *sorted(folder.glob(f"sweeps/*/*/{ANALYSIS_LOG}"))]
-        return cls.of_lines(line for log in logs for line in _read_lines(log))
 
-    @classmethod
-    def of_lines(cls, lines: Iterable[Line]) -> "AnalysisLog":
-        """Return the log with the distinct lines among lines of logs."""
-        ordered = sorted({_text(x): x for x in lines}.values(), key=lambda line: line.time)
-        sweeps = [line for line in ordered if isinstance(line, Sweep)]
-        return cls(sweeps, [line for line in ordered if isinstance(line, Analysis)])
+def sweep_in(folder: str, sweeps: Iterable[Sweep]) -> Sweep:
+    """Return the last sweep that was started in a folder.
 
-    @property
-    def lines(self) -> list[Line]:
-        """All lines, ordered by time."""
-        return sorted([*self.sweeps, *self.looks], key=lambda line: line.time)
-
-    def save(self, folder: Path) -> None:
-        """Write the lines to the file of the log in a folder."""
-        write_text(folder / ANALYSIS_LOG, "".join(f"{_text(line)}\n" for line in self.lines))
-
-    def of(self, folder: str) -> Sweep:
-        """Return the last sweep that was started in a folder.
-
-        Raises:
-            UserError: the log has no line for this folder.
-        """
-        begun = [sweep for sweep in self.sweeps if sweep.folder == folder]
-        if not begun:
-            raise UserError(f"{ANALYSIS_LOG} has lost the line of {folder}: start the sweep again")
+    Raises:
+        UserError: the log has no line for this folder.
+    """
+    if begun := [sweep for sweep in sweeps if sweep.folder == folder]:
         return begun[-1]
-
-    def asking(self, asked: Iterable[str], current: Sweep) -> list[Sweep]:
-        """Return all sweeps that ask one of some questions in the setting of the sweep `current`;
-        replications (`contest`) if `current` is one, else no replications.
-        """
-        keys = {*asked}
-        alike = (
-            s for s in self.sweeps if keys & s.questions.keys() and s.contest == current.contest
-        )
-        return [sweep for sweep in alike if sweep.is_in_setting_of(current)]
-
-    def seen(self, sweeps: Iterable[Sweep]) -> list[set[Seed]]:
-        """Return the distinct sets of seeds that were analysed in the given sweeps, by time."""
-        folders = {sweep.folder for sweep in sweeps}
-        seed_sets = [set(look.seeds) for look in self.looks if look.folder in folders]
-        return [seeds for i, seeds in enumerate(seed_sets) if seeds not in seed_sets[:i]]
-
-    def registration(self, current: Sweep) -> Registration:
-        """Return the registration of a sweep's study: its hash, the time when it was first started
-        (even under another name), and the hashes of earlier forms of the study.
-        """
-        forms: dict[str, float] = {}
-        for sweep in self.sweeps:
-            related = sweep.questions.keys() & current.questions.keys()
-            if (related or sweep.name == current.name) and sweep.is_in_setting_of(current):
-                forms.setdefault(sweep.study, sweep.time)
-        first = forms[current.study]
-        return {
-            "hash": current.study,
-            "time": first,
-            "commit": current.commit,
-            "earlier": [form for form, when in forms.items() if when < first],
-            "looks": 0,
-            "sweep": current.folder,
-            "components": current.components,
-        }
-
-    def about(self, current: Sweep) -> "AnalysisLog":
-        """Return the log of all sweeps that share a question with `current`, in every setting."""
-        asked = current.questions.keys()
-        sweeps = [s for s in self.sweeps if s.questions.keys() & asked] or [current]
-        folders = {sweep.folder for sweep in sweeps}
-        return AnalysisLog(sweeps, [look for look in self.looks if look.folder in folders])
+    raise UserError(f"{ANALYSIS_LOG} has lost the line of {folder}: start the sweep again")
 
 
 def register(results: Path, sweep: Sweep) -> Registration:
     """Write a line for a sweep that starts, and return the registration of its study."""
-    write(results, sweep)
-    return AnalysisLog.read(results).registration(sweep)
+    line = {"what": "sweep", **asdict(sweep)}
+    del line["looks"]
+    _append(results, line)
+    return registration(sweep, sweeps_of(read_log(results)))
 
 
-def write(results: Path, line: Line) -> None:
-    """Append a line to the log of a results folder, after removing an incomplete last line, which a
-    killed process may leave.
+def _append(results: Path, line: Record) -> None:
+    """Append a line to the log of a results folder, with a later time than all other lines.
+
+    The order of lines determines how much alpha a verdict spends, whatever the clock shows.
     """
-    path, locks = results / ANALYSIS_LOG, results / "locks"
-    with writing(path):
+    locks = results / "locks"
+    with writing(results / ANALYSIS_LOG):
         locks.mkdir(parents=True, exist_ok=True)
         with FileLock(locks / "book.lock"):
-            if path.exists() and not (text := path.read_bytes()).endswith(b"\n"):
-                os.truncate(path, text.rfind(b"\n") + 1)
-            latest = max((x.time for x in AnalysisLog.read(results).lines), default=0.0)
-            later = max(line.time, math.nextafter(latest, math.inf))
-            append_line(path, _text(replace(line, time=later)))
+            latest = max((x["time"] for x in read_log(results)), default=0.0)
+            later = max(line["time"], math.nextafter(latest, math.inf))
+            append_line(results / ANALYSIS_LOG, json.dumps(seal({**line, "time": later})))
 
 
-def _text(line: Line) -> str:
-    record = {"what": "sweep" if isinstance(line, Sweep) else "look", **asdict(line)}
-    return json.dumps(seal(record), sort_keys=True)
-
-
-def _read_lines(path: Path) -> Iterator[Line]:
-    """Yield the lines of a log; lines of other versions are skipped.
-
-    Raises:
-        UserError: the file cannot be read, or a line was changed after it was written.
+def registration(current: Sweep, sweeps: Iterable[Sweep]) -> Registration:
+    """Return the registration of a sweep's study: its hash, the time when it was first started
+    (even under another name), and the hashes of earlier forms of the study.
     """
-    for record in sealed_lines(path):
-        with suppress(ValueError, TypeError, KeyError):
-            if record.pop("what") == "sweep":
-                yield Sweep(**record)
-            else:
-                seeds = {x: [(r, s) for r, s in record[x]] for x in ("seeds", "failed")}
-                yield Analysis(**{**record, **seeds})
+    forms: dict[str, float] = {}
+    for sweep in sweeps:
+        related = sweep.questions.keys() & current.questions.keys()
+        if (related or sweep.name == current.name) and sweep.is_in_setting_of(current):
+            forms.setdefault(sweep.study, sweep.time)
+    first = forms[current.study]
+    return {
+        "hash": current.study,
+        "time": first,
+        "earlier": [form for form, when in forms.items() if when < first],
+        "looks": 0,
+        "sweep": current.folder,
+    }
 
 
-def seed_of(run: Run, replicate: int) -> Seed:
-    """Return the replicate number and the seed of a run, as before any renumbering.
+def looked(results: Path, folder: Path, evidence: Evidence) -> Evidence:
+    """Return the evidence of a sweep with the history of each claim; add this analysis to the log,
+    and copy the lines about the questions of the sweep into its folder.
 
     Args:
-        run: the run, which has the key `replicate` if its seed was renumbered.
-        replicate: replicate number of a run that was not renumbered.
+        results: the folder of all results, with the log.
+        folder: the folder of the sweep.
+        evidence: the evidence of the sweep.
     """
-    number = run.get("replicate")
-    return (
-        (replicate, run["seed"])
-        if number is None
-        else (number, run["seed"] - PER_REPLICATE * number)
-    )
+    sweeps = sweeps_of(read_log(results))
+    current = sweep_in(os.path.relpath(folder, results), sweeps)
+    seeds, failed = (sorted(each) for each in analysed(evidence, current))
+    look = {"what": "look", "folder": current.folder, "seeds": seeds, "failed": failed}
+    _append(results, {**look, "time": time.time()})
+    related = {s.folder for s in sweeps if s.questions.keys() & current.questions.keys()}
+    kept = {current.folder, *related}
+    save([line for line in read_log(results) if line["folder"] in kept], folder)
+    return with_history(evidence, current, sweeps)
+
+
+def analysed(evidence: Evidence, sweep: Sweep) -> tuple[set[Seed], set[Seed]]:
+    """Return the seeds of a sweep whose runs all have a result, and the seeds with a failed run."""
+    ends = [((sweep.replicate, run["seed"]), run["status"]) for run in evidence.runs]
+    failed = {seed for seed, status in ends if status == "failed"}
+    return {seed for seed, _ in ends} - failed, failed
+
+
+def with_history(evidence: Evidence, current: Sweep, sweeps: list[Sweep]) -> Evidence:
+    """Return the evidence of a sweep with the history of each claim in its registration.
+
+    Args:
+        evidence: the evidence.
+        current: the sweep.
+        sweeps: all sweeps of the log, with their analyses.
+    """
+    claims = [claim for claim in evidence.study["claims"] if involves_chance(claim)]
+    asked = {name_of(claim): history(claim, evidence, current, sweeps) for claim in claims}
+    looks = max((len(each["looks"]) for each in asked.values()), default=0)
+    more: Any = {"looks": looks, "asked": asked}
+    return replace(evidence, registration={**evidence.registration, **more})
+
+
+def history(claim: Claim, evidence: Evidence, current: Sweep, sweeps: list[Sweep]) -> Asked:
+    """Return the history of a claim: the seeds of each earlier analysis, the reasons why the claim
+    is exploratory, and the number of other settings in which it was asked.
+
+    A sweep counts that asked the question before the current one, or before one with the same study
+    and seeds. For a replication, only other replications count, and else none of them.
+    """
+    planned, now = evidence.study["seeds"], rule(claim, evidence.study)
+    same = [s for s in sweeps if (s.study, s.planned) == (current.study, current.planned)]
+    first = min(sweep.time for sweep in same)
+    asked = [(s, rules) for s in sweeps if (rules := s.asks(claim, now["where"], current))]
+    tried, regimes = [], set()
+    for sweep, rules in asked:
+        if not sweep.is_in_setting_of(current):
+            if sweep.regime.get("scale") != SMOKE:
+                regimes.add(json.dumps(sweep.regime, sort_keys=True))
+            continue
+        if sweep.time >= first or sweep.contest != current.contest:
+            continue
+        levels = [level for level in sweep.levels if concerns(claim, level)]
+        of_rules = ([x for x in differences(y, now) if x[0] != "where"] for y in rules)
+        changes = sweep.changes(current, levels) + min(of_rules, key=len)
+        day = f"{datetime.fromtimestamp(sweep.time, UTC):%Y-%m-%d}"
+        names = {"sweep": sweep.name, "day": day, "seeds": len(sweep.seeds)}
+        if current.contest:
+            tried.append(reason("earlier_replication", **names))
+        elif changes:
+            tried.append(reason("earlier_sweep", **names, changes=[[*x] for x in changes]))
+        else:
+            same.append(sweep)
+    seeds, failed = analysed(evidence, current)
+    looks = [*dict.fromkeys(look for s in same for look in s.looks if look != seeds)]
+    if any(len(look) >= planned and seeds - look for look in looks):
+        tried.append(reason("alpha_spent", planned=planned))
+    started = {seed for sweep in same for seed in sweep.planned} - current.planned - failed
+    if gone := started.union(*looks) - seeds:
+        tried.append(reason("seeds_left_out", seeds=len(gone)))
+    numbers = [[x for number, x in sorted(look) if number == current.replicate] for look in looks]
+    return {"looks": numbers, "tried": tried, "regimes": len(regimes)}

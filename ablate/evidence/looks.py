@@ -35,24 +35,6 @@ def lacks_runs(runs: Sequence[Run], study: Study) -> bool:
     return any(len(seeds_of(runs, claim)) < study["seeds"] for claim in study["claims"])
 
 
-def by_arm(runs: Iterable[Run]) -> dict[str, list[Run]]:
-    """Return the runs of every arm by the label of the arm, in the order of the sweep.
-
-    Arms with different levels have different labels (ablate.evidence.form.check_arms).
-    """
-    grouped: dict[str, list[Run]] = {}
-    for run in runs:
-        grouped.setdefault(run["arm"], []).append(run)
-    return grouped
-
-
-def differ_in_code(runs: Iterable[Run]) -> bool:
-    """Return whether runs were made with different code, libraries, initial weights, data or
-    devices (`Run.code`); runs that do not record their code are ignored.
-    """
-    return len({run["code"] for run in runs if run.get("code")}) > 1
-
-
 def split_claims(runs: Sequence[Run], study: Study) -> tuple[list[Claim], list[Claim]]:
     """Return the claims that are judged, and the claims that wait for the runs of an arm.
 

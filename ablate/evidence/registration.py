@@ -14,26 +14,24 @@ in different study files. Its rule says in which metric and how a claim decides 
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ablate.config.catalogue import catalogue
 from ablate.config.leaves import leaves
 from ablate.config.study import USUAL, Claim, Match, Tune
+from ablate.evidence.about import Registration
 from ablate.evidence.outcome import involves_chance
 from ablate.evidence.types import Claim as AClaim
-from ablate.evidence.types import Levels, Question, Reason, Registration, Study, reason
+from ablate.evidence.types import Levels, Question, Reason, Study, reason
 from ablate.phrases import name_of
 from ablate.record.label import place
 
 # keys of a claim, of tuning and of matching that decide a verdict, with their defaults
-OF_CLAIM = {
-    key: USUAL[Claim].get(key, "")
-    for key in (
-        *("kind", "metric", "better", "margin", "alpha", "treatment", "baseline", "where"),
-        *("minus", "loses", "over", "scale", "tolerance", "control"),
-    )
-}
+CLAIM = (
+    *("kind", "metric", "better", "margin", "alpha", "treatment", "baseline", "where"),
+    *("minus", "loses", "over", "scale", "tolerance", "control"),
+)
+OF_CLAIM = {key: USUAL[Claim].get(key, "") for key in CLAIM}
 OF_TUNE = {"key": "", "values": [], "seeds": [], **USUAL[Tune]}
 OF_MATCH = {"by": "", "to": {}, **USUAL[Match]}
 # keys of a study of combinations
@@ -42,10 +40,9 @@ ARMS = {"treatment", "baseline", "where", "minus", "loses", "to"}
 # key of a claim; it may be added after the runs, because it can only withhold a verdict
 WITHHOLDS = "cannot"
 RULE = ("metric", "kind", "margin", "alpha", "better", "scale", "treatment")
-NOT_GIVEN = "not given"
 Sets = Mapping[str, object]  # settings by dotted config key
 Contents = Mapping[str, Sets]  # settings of each `factor=level`
-Rule = dict[str, object]
+Rule = dict[str, Any]
 Change = tuple[str, Any, Any]  # a key, and its value before and now; None: not given
 Form = Mapping[str, Any]  # a study, or the parts of it that decide its verdicts
 NONE: Form = {}
@@ -78,21 +75,14 @@ def _given(node: Sets, defaults: Sets, levels: Mapping[str, str]) -> Form:
     """Return the values of some keys of a study file, with their defaults, and with numbers as
     floats, so that 2 and 2.0 are equal. Levels are replaced by the digest of their settings.
     """
-    values = {key: _number(node.get(key, usual)) for key, usual in defaults.items()}
+    text = json.dumps({key: node.get(key, usual) for key, usual in defaults.items()})
+    values: Rule = json.loads(text, parse_int=float)
     for name in values.keys() & ARMS:
         arm = values[name].items()
         values[name] = {key: levels.get(f"{key}={level}", level) for key, level in arm}
     if predicted := node.get("predicted"):
         values["predicted"] = _number(predicted)
     return values
-
-
-def _number(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _number(item) for key, item in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_number(item) for item in value]
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def study_hash(study: Mapping[str, object]) -> str:
@@ -111,8 +101,8 @@ def form(study: Study, levels: Contents, arms: Iterable[Sets]) -> Form:
     decides = deciding(study)
     for claim, decided in zip(study["claims"], decides["claims"], strict=True):
         decided |= {WITHHOLDS: True} if claim.get(WITHHOLDS) else {}
-    digests = {name: digest(portable(sets)) for name, sets in levels.items()}
-    return {"study": decides, "levels": digests, "arms": sorted(digest(portable(x)) for x in arms)}
+    digests = {name: digest(sets) for name, sets in levels.items()}
+    return {"study": decides, "levels": digests, "arms": sorted(map(digest, arms))}
 
 
 def registration_hash(registered: Form) -> str:
@@ -124,25 +114,8 @@ def registration_hash(registered: Form) -> str:
     return digest({**registered, "claims": claims})
 
 
-def portable(sets: Sets) -> dict[str, object]:
-    """Return settings in which each class of this package or of the catalogue is named without its
-    module, so that a moved class does not change a digest.
-    """
-    return {key: class_name(key, value) for key, value in sets.items()}
-
-
-def class_name(key: str, value: Any) -> Any:
-    """Return the value of a config key; of the import path of a class of this package or of the
-    catalogue, only the name of the class.
-    """
-    home = catalogue()
-    packages = ("ablate", home.name if home else "ablate")
-    ours = key.rpartition(".")[2] == "_target_" and str(value).partition(".")[0] in packages
-    return value.rpartition(".")[2] if ours else value
-
-
 def departures(
-    study: Study, registration: Registration, registered: Mapping[str, object], runs: list[Any]
+    study: Study, registration: Registration, registered: Form, runs: Iterable[Any]
 ) -> list[Reason]:
     """Return how a study differs from the registered study; each difference makes its verdicts
     exploratory.
@@ -153,50 +126,33 @@ def departures(
         registered: the content of registered.json; if it is empty, nothing can be compared.
         runs: the runs, each with the hash of the study under which it was started (key `study`).
     """
-    own_hash = registration.get("hash")
-    before = _checked(registered, own_hash)
+    own_hash, reasons = registration.get("hash"), []
     if not own_hash:
         return [reason("not_registered")]
-    if not before:
-        code = "registration_changed" if registered else "registration_missing"
-        reasons = [reason(code, hash=own_hash)]
-    else:
-        pairs = zip(before.get("claims", []), study["claims"], strict=False)
-        gone = [now for then, now in pairs if then.get(WITHHOLDS) and not now.get(WITHHOLDS)]
-        reasons = [reason("key_removed", claim=name_of(claim)) for claim in gone]
-        if changed := _differences(before, study):
-            reasons.append(reason("study_changed", hash=own_hash, changes=changed))
+    if not registered:
+        return [reason("registration_missing", hash=own_hash)]
+    before = registered.get("study", registered)
+    try:
+        intact = registration_hash(registered) == own_hash and bool(deciding(before))
+    except (KeyError, TypeError, AttributeError):  # the form has an older structure
+        intact = False
+    if not intact:
+        return [reason("registration_changed", hash=own_hash)]
+    for then, claim in zip(before["claims"], study["claims"], strict=False):
+        if then.get(WITHHOLDS) and not claim.get(WITHHOLDS):
+            reasons.append(reason("key_removed", claim=name_of(claim)))
+    if changes := differences(*(_by_key(deciding(each)) for each in (before, study)), apart=()):
+        reasons.append(reason("study_changed", hash=own_hash, changes=[[*x] for x in changes]))
     begun = {own_hash, study_hash(before)}
     if cells := [run["cell"] for run in runs if run.get("study", own_hash) not in begun]:
         reasons.append(reason("runs_of_other_study", cells=cells))
     return reasons
 
 
-def _checked(registered: Mapping[str, object], own_hash: str | None) -> Form:
-    """Return the registered study if it has this hash, else {}."""
-    study: Any = registered.get("study", registered)
-    try:
-        same = registration_hash(registered) == own_hash and bool(deciding(study))
-    except (KeyError, TypeError, AttributeError):  # the form has an older structure
-        return {}
-    return study if same else {}
-
-
-def _differences(before: Form, study: Study) -> list[list[Any]]:
-    """Return the changes of keys that decide a verdict, as lists of key, old and new value."""
-    names = [name_of(claim) for claim in study["claims"]]
-    forms = [deciding(part) for part in (before, study)]
-    if len(forms[0]["claims"]) != len(names):
-        return [["number of claims", len(forms[0]["claims"]), len(names)]]
-    old, new = (
-        leaves({"study": {**decides, "claims": dict(zip(names, decides["claims"], strict=True))}})
-        for decides in forms
-    )
-    return [
-        [key, old.get(key), new.get(key)]
-        for key in dict.fromkeys([*old, *new])
-        if key not in old or key not in new or old[key] != new[key]
-    ]
+def _by_key(decides: Form) -> Sets:
+    """Return the values that decide a study's verdicts by dotted key, with numbered claims."""
+    claims = {str(number): claim for number, claim in enumerate(decides["claims"], 1)}
+    return leaves({"study": {**decides, "claims": claims}})
 
 
 def questions(study: Study, levels: Contents = NONE) -> dict[str, list[Rule]]:
@@ -220,20 +176,13 @@ def contrasts(claim: AClaim, levels: Contents = NONE) -> list[str]:
         return [digest([claim["where"], claim["metric"]])]
     shared = shared_levels(claim)
     apart: list[Sets] = [{key: arm[key] for key in arm.keys() - shared} for arm in arms]
-    sets = [portable(settings(arm, levels)) for arm in apart]
+    sets = [settings(arm, levels) for arm in apart]
     by_sets = [{k: x for k, x in s.items() if any(o.get(k) != x for o in sets)} for s in sets]
     hashes = []
     for pair, more in ((apart, claim["minus"]), (by_sets, settings(claim["minus"], levels))):
         both = sorted(json.dumps(arm, sort_keys=True) for arm in pair)
         hashes.append(f"family {digest([both, more, claim['over']])}")
     return [*dict.fromkeys(hashes)]
-
-
-def former_question(claim: AClaim) -> str:
-    """Return the hash of a claim's question in logs of earlier versions."""
-    asked: Mapping[str, object] = claim
-    arms = sorted(json.dumps(asked[arm], sort_keys=True) for arm in ("treatment", "baseline"))
-    return digest([arms, claim["metric"], *(asked[side] for side in ("where", "minus", "over"))])
 
 
 def settings(where: Sets, levels: Contents) -> dict[str, object]:
@@ -254,19 +203,19 @@ def concerns(claim: AClaim, level: str) -> bool:
     """
     asked: Form = claim
     factor, _, name = level.partition("=")
-    arms = [asked.get(key) or {} for key in ("treatment", "baseline", "where", "minus", "loses")]
-    named = [str(arm[factor]) for arm in arms if factor in arm]
-    return name in named or not any(factor in arm for arm in arms[:-1])
+    arms = [asked.get(key) or {} for key in ("loses", "treatment", "baseline", "where", "minus")]
+    return any(str(arm.get(factor)) == name for arm in arms) or not any(
+        factor in x for x in arms[1:]
+    )
 
 
 def rule(claim: AClaim, study: Study) -> Rule:
     """Return what decides a claim, such as metric and margin, and the levels that both of its arms
     share, under the key `where`.
     """
-    asked: Mapping[str, object] = claim
-    where = claim["where"] | shared_levels(claim)
-    more = {"seeds": study["seeds"], "tune": study["tune"], "where": where}
-    return {key: asked[key] for key in RULE} | more | {WITHHOLDS: bool(asked.get(WITHHOLDS))}
+    asked: Form = {**claim, "where": claim["where"] | shared_levels(claim)}
+    more = {"seeds": study["seeds"], "tune": study["tune"], WITHHOLDS: bool(asked.get(WITHHOLDS))}
+    return {key: asked[key] for key in (*RULE, "where")} | more
 
 
 def differences(before: Sets, now: Sets, apart: Iterable[str] | None = None) -> list[Change]:
@@ -275,14 +224,11 @@ def differences(before: Sets, now: Sets, apart: Iterable[str] | None = None) -> 
     A key that only one side has counts unless it is at or below one of the nodes in `apart`. If
     `apart` is None, such a key does not count, because it comes from another version of the code.
     """
+    nodes = tuple(f"{node}." for node in apart or ())
 
     def counts(key: str) -> bool:
-        inside = any(f"{key}.".startswith(f"{node}.") for node in apart or ())
-        return (key in before and key in now) or (apart is not None and not inside)
+        if key in before and key in now:
+            return before[key] != now[key]
+        return apart is not None and not f"{key}.".startswith(nodes)
 
-    both = {
-        key: [class_name(key, x.get(key, NOT_GIVEN)) for x in (before, now)]
-        for key in {**before, **now}
-    }
-    changed = [key for key, (old, new) in both.items() if old != new and counts(key)]
-    return [(key, before.get(key), now.get(key)) for key in changed]
+    return [(key, before.get(key), now.get(key)) for key in {**before, **now} if counts(key)]

@@ -13,7 +13,6 @@ from rich.text import Text
 
 from ablate.config.labels import arm_label
 from ablate.config.screen import FACTOR
-from ablate.evidence.looks import by_arm
 from ablate.evidence.outcome import STATUSES, value
 from ablate.evidence.types import Run, Spread
 from ablate.metric.table import metric_of
@@ -33,6 +32,24 @@ PROBE = "probe/"
 COUNTS = (*STATUSES[1:], "reused")  # columns that the terminal shows only if a value is not 0
 ARM = 18  # maximum number of letters per line of an arm's name in a terminal
 Row = dict[str, str]
+
+
+def by_arm(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """Return the runs of every arm by the label of the arm, in the order of the sweep.
+
+    Arms with different levels have different labels (ablate.evidence.form.check_arms).
+    """
+    grouped: dict[str, list[Run]] = {}
+    for run in runs:
+        grouped.setdefault(run["arm"], []).append(run)
+    return grouped
+
+
+def differ_in_code(runs: Iterable[Run]) -> bool:
+    """Return whether runs were made with different code, libraries, initial weights, data or
+    devices (`Run.code`); runs that do not record their code are ignored.
+    """
+    return len({run["code"] for run in runs if run.get("code")}) > 1
 
 
 def by_label(runs: list[Run]) -> dict[str, list[Run]]:

@@ -42,24 +42,8 @@ def tried(evidence: Evidence) -> dict[int, list[Any]]:
     seeds = screening_seeds((run["seed"] for run in evidence.runs), tune)
 
     def values_of(run: Run) -> list[Any]:
-        if "tuned" in run and "tried" in run["tuned"]:
-            return run["tuned"]["tried"]
         seed, levels = seeds[run["seed"]], run["levels"]
         screened = (x for x in evidence.screening if x["seed"] == seed and x["levels"] == levels)
         return [x["tuned"]["value"] for x in screened] or [*tune["values"]]
 
     return {run["cell"]: values_of(run) for run in evidence.runs}
-
-
-def with_tried_values(evidence: Evidence) -> list[Run]:
-    """Return the runs of a sweep; each tuned run also stores the values that were tried for it.
-
-    This must precede pooling with other sweeps, which tune with the same seeds for other runs.
-    """
-    if evidence.study.get("tune") is None:
-        return evidence.runs
-    values = tried(evidence)
-    return [
-        {**run, "tuned": {**run["tuned"], "tried": values[run["cell"]]}} if "tuned" in run else run
-        for run in evidence.runs
-    ]

@@ -1,9 +1,8 @@
-"""Define the contents of study.json, runs.jsonl and verdict.json as typed dictionaries.
+"""Define the contents of runs.jsonl and verdict.json as typed dictionaries.
 
 Files are checked against the same declarations (ablate.evidence.form).
 """
 
-from collections.abc import Mapping
 from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
@@ -18,6 +17,7 @@ from ablate.config.study import Screen as Screen
 from ablate.config.study import Shown as Shown
 from ablate.config.study import Study as Study
 from ablate.config.study import Tune as Tune
+from ablate.evidence.combined import Combined
 from ablate.record.types import Metrics
 from ablate.record.types import Tuned as Tuned
 
@@ -77,26 +77,6 @@ class TableClaim(Claim):
     noise: StatedNoise | None
 
 
-class Regime(TypedDict):
-    """The setting in which a study was run: data, model size, training steps, device and so on. Its
-    verdicts hold in this setting.
-    """
-
-    scale: str
-    data: str
-    corpus: NotRequired[str]  # files and size; missing in older evidence
-    model: str
-    device: str
-    precision: str
-    d_model: int
-    n_layers: NotRequired[int]
-    steps: int
-    tokens_per_step: int
-    threads: int
-    test_sentences: dict[str, int]
-    short: NotRequired[int]
-
-
 class Setting(TypedDict, total=False):
     """The setting of a verdict: the regime of its runs, with a list for each part that is a factor
     of the study.
@@ -115,74 +95,6 @@ class Setting(TypedDict, total=False):
     threads: int | list[int]
     test_sentences: dict[str, int]
     short: int | list[int]
-
-
-class Asked(TypedDict):
-    """The history of a claim in the analysis log (ablate.evidence.history).
-
-    `looks` has the seeds of each earlier analysis, `tried` the reasons why the claim is
-    exploratory, and `regimes` the number of other settings in which the question was asked.
-    """
-
-    looks: list[list[int]]
-    tried: list[Reason]
-    regimes: int
-
-
-class Registration(TypedDict):
-    """The registration of a study, that is, of the claims, arms and decision rules that were fixed
-    before the runs, with the history of earlier analyses.
-
-    `hash` identifies everything that was fixed. `time` is the unix time when a sweep of the study
-    was first started, and `commit` the commit of the source at its last start. `earlier` lists the
-    hashes of other versions of the study that were started before this time. `looks` is the largest
-    number of earlier analyses of a claim, and `asked` has the history of each claim. `sweep` is the
-    folder of the sweep.
-    """
-
-    hash: str
-    time: float
-    commit: NotRequired[str]
-    earlier: list[str]
-    looks: int
-    asked: NotRequired[dict[str, Asked]]
-    sweep: NotRequired[str]
-    components: NotRequired[dict[str, str]]  # options of config groups that all arms share
-    command: NotRequired[str]
-    # labels of the user's options by GROUP=OPTION, and title and purpose of the user's experiment
-    labels: NotRequired[dict[str, str]]
-    part: NotRequired[bool]  # whether this is only a part of a study, without a verdict
-
-
-Seal = dict[str, str | dict[str, str]]  # digests by file; for runs, by cell
-
-
-class About(TypedDict):
-    """The content of study.json: a study with its setting and its registration (the hash and the
-    time of the study as it was fixed before the runs).
-
-    `seal` has digests by which edited files are detected. `registered` is the content of
-    registered.json, the study as it was fixed before the runs; it may be empty.
-    """
-
-    name: str
-    study: Study
-    regime: Regime
-    registration: Registration
-    seal: NotRequired[Seal]
-    registered: NotRequired[Mapping[str, object]]
-
-
-class Begun(TypedDict):
-    """The content of study.json at the start of a sweep, which may lack a study, and whose setting
-    lacks what the runs record.
-    """
-
-    name: str
-    study: dict[str, object] | None
-    regime: dict[str, object]
-    registration: dict[str, object]
-    seal: NotRequired[dict[str, object]]
 
 
 class End(TypedDict):
@@ -412,72 +324,6 @@ class Arm(TypedDict):
     collapsed: int
     failed: int
     metrics: dict[str, Spread]
-
-
-class CombinedChange(TypedDict):
-    """The effect of a level against the first of its factor, positive if the level is better: at
-    chosen learning rates, and on average; with half the width of the 95 % intervals.
-    """
-
-    level: dict[str, str]
-    effect: float | None
-    half_width: float | None
-    average: float | None
-    average_half_width: float | None
-
-
-class CombinedPair(TypedDict):
-    """The interaction of two levels, found on one half of the recipes and tested on the other."""
-
-    levels: dict[str, str]
-    selected: float
-    effect: float
-    error: float
-    p: float
-
-
-class PredictedPart(TypedDict):
-    """A change of the best recipe: its predicted gain, and the predicted gain of the best recipe
-    without this change.
-    """
-
-    level: dict[str, str]
-    levels: Levels  # of the best recipe without this change, also of the learning rate
-    gain: float
-    error: float
-    rest: float
-    rest_error: float
-
-
-class PredictedRecipe(TypedDict):
-    """The best recipe, and its predicted gain over the recipe of all first levels."""
-
-    first: Levels  # the first levels, also of the learning rate
-    levels: Levels
-    gain: float
-    error: float
-    df: float
-    parts: list[PredictedPart]  # the largest predicted gain first
-
-
-class Combined(TypedDict):
-    """The results of a study of combinations that are about all of its factors
-    (ablate.stats.combinations).
-    """
-
-    metric: str
-    better: str
-    runs: int
-    recipes: int
-    run_deviation: float | None
-    interaction: float | None
-    interaction_interval: list[float | None]
-    pair_deviation: float | None
-    share: float | None
-    changes: list[CombinedChange]
-    pairs: list[CombinedPair]
-    unestimated: list[dict[str, str]]  # levels whose effect too few runs determine
-    best: PredictedRecipe
 
 
 class Verdict(TypedDict):

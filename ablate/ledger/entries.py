@@ -1,11 +1,12 @@
-"""Join claims with their verdicts, and select claims by words and filters."""
+"""Join the claims of a catalogue with their verdicts, and select claims by words and filters."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass
 from functools import cached_property
 from pathlib import Path
 
+from ablate.errors import UserError
 from ablate.ledger.claims import (
     Claim,
     NotTestableReason,
@@ -14,79 +15,37 @@ from ablate.ledger.claims import (
     read_standings,
 )
 from ablate.ledger.headline import HEADLINES, NOT_TESTABLE, Headline, headline
-from ablate.ledger.places import COMMITTED, KEPT, ORIGINS, SWEEP, Gone, missing_evidence
-from ablate.ledger.verdicts import Finding, collect, latest, with_family
+from ablate.ledger.verdicts import Finding, collect, missing_evidence
 
 TESTED = "tested"
 OUTSIDE = "Outside the ledger"
-YOURS = "Your claims"
-# The values of `only=` with the origins that they show; "own" means the user's verdicts.
-ONLY = {"own": (KEPT, SWEEP), "committed": (COMMITTED,)}
 
 
 @dataclass(frozen=True)
 class Entry:
     """A claim of the ledger, with its verdicts in every setting.
 
-    `gone` has evidence on the claim that is missing. `standing` is the reason why no run can decide
-    the claim, if there is one.
+    `standing` is the reason why no run can decide the claim, if there is one. `gone` has a sentence
+    for each experiment whose evidence on the claim is missing.
     """
 
     claim: Claim
     findings: tuple[Finding, ...] = ()
     standing: NotTestableReason | None = None
-    gone: tuple[Gone, ...] = ()
+    gone: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def headline(self) -> Headline:
         """The word that combines all verdicts on the claim, such as "supported" or "mixed", with
         its reasons.
-
-        Committed verdicts decide, that is, verdicts that are published with the project. If there
-        are none, the user's verdicts decide.
         """
         if self.standing:
-            committed = tuple(each for each in self.findings if each.origin == COMMITTED)
-            return Headline(NOT_TESTABLE, self.standing.standing, beside=committed)
-        return self._headlines[self.origin]
-
-    @property
-    def origin(self) -> str:
-        """The origin of the verdicts from which `headline` follows, one of `ORIGINS`; "" if no
-        verdict decides the claim.
-        """
-        return "" if self.standing else next(iter(self._headlines))
-
-    @property
-    def by_user(self) -> bool:
-        """Whether `headline` follows from the user's verdicts instead of the verdicts that are
-        published with the project.
-        """
-        return self.origin in ONLY["own"]
-
-    @property
-    def beside(self) -> dict[str, Headline]:
-        """The headlines that follow from the user's experiments alone, and from the user's sweeps
-        alone, by origin, without the origin of `headline`.
-        """
-        origins = self._headlines.keys() - {"", self.origin, COMMITTED}
-        return {origin: self._headlines[origin] for origin in ORIGINS if origin in origins}
-
-    @cached_property
-    def _headlines(self) -> dict[str, Headline]:
-        """The headline that follows from the verdicts of each origin; one for "" without any."""
-        origins = {finding.origin for finding in self.findings}
-        origins |= {missing.origin for missing in self.gone}
-        ordered = sorted(origins or {""}, key=["", *ORIGINS].index)
-        return {origin: self._headline(origin) for origin in ordered}
-
-    def _headline(self, origin: str) -> Headline:
-        findings = [finding for finding in self.findings if finding.origin == origin]
-        judged = {finding.reading for finding in findings if not finding.exploratory}
+            return Headline(NOT_TESTABLE, self.standing.standing, beside=self.findings)
+        judged = {finding.reading for finding in self.findings if not finding.exploratory}
         unasked = read_notes("unasked").get(self.claim.id, {})
         return headline(
-            findings,
-            [missing for missing in self.gone if missing.origin == origin],
+            self.findings,
+            self.gone,
             universal=self.claim.universal,
             real_text=read_notes("real_text").get(self.claim.id, ""),
             unasked=[reason for reading, reason in unasked.items() if reading not in judged],
@@ -113,60 +72,30 @@ class Entry:
     @property
     def outside(self) -> bool:
         """Whether the catalogue does not list the claim, because an experiment added it."""
-        return self.claim.group in (OUTSIDE, YOURS)
+        return self.claim.group == OUTSIDE
 
 
-def read_entries(
-    experiments: Path | None, results: Path, only: str = ""
-) -> tuple[list[Entry], list[str]]:
-    """Return all claims with their verdicts, and a warning for each damaged file.
-
-    Args:
-        experiments: folder with evidence; None for the catalogue and the user's folder.
-        results: folder of all results, with the user's sweeps.
-        only: "own" for verdicts of the user alone, and claims with such verdicts; "committed" for
-            committed verdicts alone; "" for all.
-    """
-    findings, warnings = collect(experiments, results)
-    gone, damaged = missing_evidence(experiments, results)
-    origins = ONLY.get(only, ORIGINS)
-    wanted = [item for item in findings if item.origin in origins]
-    lost = [item for item in gone if item.origin in origins]
-    entries = join(read_claims(), with_family(latest(wanted)), lost)
-    claim_ids = {entry.claim.id for entry in entries}
-    warnings += damaged + [
-        f"{item.claim}: {item}".removeprefix(": ") for item in gone if item.claim not in claim_ids
-    ]
-    if only == "own":
-        asked = (entry for entry in entries if entry.findings or entry.gone)
-        entries = [replace(entry, standing=None) for entry in asked]
-    return entries, warnings
-
-
-def join(
-    claims: list[Claim], verdicts: dict[str, list[Finding]], gone: Sequence[Gone] = ()
-) -> list[Entry]:
-    """Return an entry of the ledger (a claim with its verdicts) for each claim.
-
-    The user's own claims come first. Claims that only committed experiments make come last.
+def read_entries(folder: Path | None) -> tuple[list[Entry], list[str]]:
+    """Return all claims of the catalogue, and those that only its experiments make, with their
+    verdicts, and a warning for each damaged file.
 
     Args:
-        claims: the claims of the catalogue.
-        verdicts: the verdicts on each claim, by its id.
-        gone: missing evidence.
+        folder: the folder with the experiments of the catalogue; None without a catalogue.
     """
-    claim_ids = {claim.id for claim in claims}
-    unlisted = [_unlisted(each[0]) for name, each in verdicts.items() if name not in claim_ids]
+    findings, warnings = collect(folder) if folder else ({}, [])
+    gone: dict[str, list[str]] = {}
+    try:
+        gone = missing_evidence(folder) if folder else {}
+    except UserError as error:
+        warnings.append(str(error))
+    listed = {claim.id: claim for claim in read_claims()}
+    unlisted = {name: _unlisted(each[0]) for name, each in findings.items() if name not in listed}
+    claims = listed | unlisted
     entries = [
-        Entry(
-            claim,
-            tuple(verdicts.get(claim.id, ())),
-            read_standings().get(claim.id),
-            tuple(missing for missing in gone if missing.claim == claim.id),
-        )
-        for claim in [*claims, *unlisted]
+        Entry(claim, (*findings.get(name, ()),), read_standings().get(name), (*gone.get(name, ()),))
+        for name, claim in claims.items()
     ]
-    return sorted(entries, key=lambda entry: entry.claim.group != YOURS)
+    return entries, [*warnings, *(f"{x}: {why[0]}" for x, why in gone.items() if x not in claims)]
 
 
 def _unlisted(finding: Finding) -> Claim:
@@ -175,7 +104,7 @@ def _unlisted(finding: Finding) -> Claim:
         statement=finding.statement,
         document=finding.source or f"experiment {finding.experiment}",
         kind="exact" if finding.kind == "exact" else "empirical",
-        group=OUTSIDE if finding.origin == COMMITTED else YOURS,
+        group=OUTSIDE,
     )
 
 
@@ -205,13 +134,13 @@ def pick(entries: list[Entry], wanted: dict[str, str], words: Sequence[str] = ()
         words: words that the claim, or the sentence that an experiment tested, must contain, in
             any order.
     """
-    chosen = [entry for entry in entries if not entry.lacking(words) or entry.matching(words)]
-    for key, value in wanted.items():
-        texts = FILTERS[key]
-        chosen = [
-            entry
-            for entry in chosen
-            if any(value.lower() in text.lower() for text in texts(entry))
-            and (key != "state" or value in texts(entry))
-        ]
-    return chosen
+
+    def matches(entry: Entry) -> bool:
+        texts = ((key, value, FILTERS[key](entry)) for key, value in wanted.items())
+        fits = (
+            value in searched if key == "state" else value.lower() in "\n".join(searched).lower()
+            for key, value, searched in texts
+        )
+        return all(fits) and (not entry.lacking(words) or bool(entry.matching(words)))
+
+    return [entry for entry in entries if matches(entry)]

@@ -22,13 +22,12 @@ settings. docs/explanation/headlines.md explains each rule by an example.
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 
 from ablate.config.catalogue import option_files
 from ablate.config.labels import arm_label, level_label, option_label
-from ablate.ledger.places import Gone
 from ablate.ledger.verdicts import Finding
 from ablate.phrases import listed
 from ablate.stats.ties import at_most
@@ -62,7 +61,7 @@ class Headline:
             would give another word.
         real_text: why artificial languages alone do not decide the claim; "" if they do.
         unasked: a sentence for each part of the claim that has no verdict yet.
-        gone: evidence that is missing.
+        gone: a sentence for each experiment whose evidence on the claim is missing.
     """
 
     word: str
@@ -73,17 +72,18 @@ class Headline:
     universal: bool = False
     real_text: str = ""
     unasked: tuple[str, ...] = ()
-    gone: tuple[Gone, ...] = ()
+    gone: tuple[str, ...] = ()
 
     @property
     def artificial(self) -> bool:
         """Whether trained models decided the claim, all of them on artificial languages."""
-        return _artificial_alone(self.deciding)
+        trained = [finding for finding in self.deciding if finding.trained]
+        return bool(trained) and all(is_artificial(finding.data) for finding in trained)
 
     @property
     def exploratory(self) -> bool:
         """Whether all verdicts that count are exploratory, so that the claim is undecided."""
-        return _exploratory_alone(self.deciding)
+        return bool(self.deciding) and all(finding.exploratory for finding in self.deciding)
 
     def where(self, verdict: str) -> list[str]:
         """Return the settings in which the claim has the given verdict.
@@ -100,7 +100,7 @@ class Headline:
 
 def headline(
     findings: Sequence[Finding],
-    gone: Sequence[Gone] = (),
+    gone: Sequence[str] = (),
     *,
     universal: bool = False,
     real_text: str = "",
@@ -110,16 +110,15 @@ def headline(
     verdicts on the claim.
 
     Args:
-        findings: the verdicts on the claim, of one origin (committed or the user's).
-        gone: missing evidence on the claim, of the same origin.
+        findings: the verdicts on the claim.
+        gone: a sentence for each experiment whose evidence on the claim is missing.
         universal: whether the claim allows no exception, so that one counterexample refutes it.
         real_text: why artificial languages alone do not decide the claim; "" if they do.
         unasked: a sentence for each part of the claim that has no verdict yet, which counts as
             undecided.
     """
-    missing = {INCONCLUSIVE for item in gone if not item.remark}
     if not findings:
-        word = UNDECIDED if missing else NOT_TESTED
+        word = UNDECIDED if gone else NOT_TESTED
         return Headline(word, unasked=tuple(unasked), gone=tuple(gone))
     if unasked and all(finding.remark for finding in findings):
         return Headline(NOT_TESTED, beside=tuple(findings), unasked=tuple(unasked))
@@ -128,14 +127,11 @@ def headline(
     counted = [(finding, _settled(setting)) for setting in deciding for finding in setting]
     chosen = tuple(finding for finding, _ in counted)
     verdicts = tuple(verdict for _, verdict in counted)
-    missing |= {INCONCLUSIVE for _ in unasked}
-    word = _combined({*verdicts} | missing)
+    word = _combined({*verdicts, *(INCONCLUSIVE for _ in (*gone, *unasked))})
     reversal = _reversal(counted) if word == SUPPORTED else ""
     word = MIXED if reversal else word
     final = REFUTED if universal and _has_counterexample(counted) else word
-    if (real_text and _artificial_alone(chosen)) or _exploratory_alone(chosen):
-        final = UNDECIDED
-    return Headline(
+    result = Headline(
         word=final,
         on=(reversal or _strongest_contrast(counted)) if final == MIXED else "",
         deciding=chosen,
@@ -146,17 +142,9 @@ def headline(
         unasked=tuple(unasked),
         gone=tuple(gone),
     )
-
-
-def _artificial_alone(findings: Sequence[Finding]) -> bool:
-    """Return whether models were trained, and all of them on artificial languages."""
-    trained = [finding for finding in findings if finding.trained]
-    return bool(trained) and all(is_artificial(finding.data) for finding in trained)
-
-
-def _exploratory_alone(findings: Sequence[Finding]) -> bool:
-    """Return whether there are verdicts, and all of them are exploratory."""
-    return bool(findings) and all(finding.exploratory for finding in findings)
+    if (real_text and result.artificial) or result.exploratory:
+        return replace(result, word=UNDECIDED, on="", universal=False)
+    return result
 
 
 def _combined(verdicts: set[str]) -> str:

@@ -1,28 +1,29 @@
-"""Collect the verdicts of all experiments, select the newest ones, and correct them for multiple
-tests over the whole ledger.
+"""Read the verdicts of all experiments of a catalogue, correct them for multiple tests, and find
+evidence that is missing.
 
 A study corrects only for its own claims. Among a hundred studies without any true effect, some
-verdicts would still be decisive. A family of tests consists of all verdicts of one origin that can
-be wrong by chance, over claims, experiments and settings: all except exact verdicts. There are
-three origins: committed verdicts, the user's experiments and the user's sweeps. So no verdict of
-the user affects committed verdicts. The p-values of a family are those of each claim alone, and
-already account for interim analyses. Holm's correction over them bounds the probability that any
-verdict of the family is false. A verdict has one p-value for "supported" and one for "refuted", but
-is only one member of the family; the smaller p-value represents it (ablate.stats.holm).
+verdicts would still be decisive. A family of tests consists of all verdicts that can be wrong by
+chance, over claims, experiments and settings: all except exact verdicts. The p-values of the family
+are those of each claim alone, and already account for interim analyses. Holm's correction over them
+bounds the probability that any verdict of the family is false. A verdict has one p-value for
+"supported" and one for "refuted", but is only one member of the family; the smaller p-value
+represents it (ablate.stats.holm).
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, cast
 
+from pydantic.dataclasses import dataclass
+
 from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
+from ablate.evidence.digest import digest_of_evidence, read_manifest
 from ablate.evidence.outcome import needs_no_training
-from ablate.evidence.registration import departures, shared_levels
+from ablate.evidence.registration import shared_levels
 from ablate.evidence.types import Entry, Setting, Verdict
 from ablate.ledger.claims import Reading, read_readings
-from ablate.ledger.places import COMMITTED, ORIGINS, verdict_files
 from ablate.phrases import each_of, grouped, listed
 from ablate.progress import track
 from ablate.stats.holm import adjust
@@ -40,16 +41,8 @@ from ablate.verdict.replication import Replication, asked_again, read_contest
 
 VERDICTS = (SUPPORTED, REFUTED, INCONCLUSIVE)
 Pairs = tuple[tuple[str, str], ...]
-# Config keys whose levels are part of every setting, with the names that settings use for them.
-NAMED = {
-    "data": "data",
-    "model": "model",
-    "model.d_model": "d_model",
-    "model.n_layers": "n_layers",
-    "budget.steps": "steps",
-}
-# Fields of a verdict that are texts of a claim or of its setting, under the same names.
-TEXTS = ("statement", "source", "kind", "verdict", "grade", "reading", "metric", "scale", "device")
+# Config keys whose levels are part of every setting, which names them by the last part of the key
+NAMED = ("data", "model", "model.d_model", "model.n_layers", "budget.steps")
 
 
 @dataclass(frozen=True)
@@ -64,25 +57,21 @@ class Finding:
     kind: str
     verdict: str
     grade: str  # such as "direction only" or "too small to matter"; "" if there is none
-    reading: str  # the meaning of the claim that was judged; "" if the claim has only one
     metric: str
     effect: float | None  # None if the verdict has none, for example if an arm never learned
     interval: tuple[float, float] | None
     exploratory: bool
     experiment: str
     data: tuple[str, ...]  # the corpora
-    scale: str
     steps: tuple[int, ...]  # optimiser steps, several if arms differ; () if unknown
     registered: float  # unix time of the registration; 0 without one
-    looks: int  # number of earlier analyses of the study
+    reading: str = ""  # the meaning of the claim that was judged; "" if the claim has only one
     folder: Path = Path()
     alpha: float = 0.0
     # p-values of the claim alone, on the scale of alpha, after interim analyses; empty if exact
     p: dict[str, float] = field(default_factory=dict)
     ledger_wide: str = ""  # the verdict after Holm's correction over the ledger; "" if exact
-    budget: str = ""  # of a claim with two budgets: the budget, in words
     again: Replication | None = None  # the replication of the verdict with new seeds
-    origin: str = COMMITTED  # one of ablate.ledger.places.ORIGINS
     trained: bool = False  # whether the verdict is about trained models
     size: str = ""  # size of the models
     conditions: Pairs = ()  # levels of both arms, by their keys
@@ -94,16 +83,10 @@ class Finding:
     asked: Reading | None = None  # the judged meaning and its source, if there are several
 
     @property
-    def regime(self) -> tuple[str, ...]:
-        """The claim, its meaning, the experiment, the setting and the origin, which together
-        identify this verdict.
-
-        A later verdict with the same five properties replaces this verdict. The origin says
-        whether the verdict is published with the project ("committed") or belongs to the user, so a
-        verdict of the user never replaces a committed verdict.
-        """
-        place = (listed([*self.data]), self.size, self.scale, self.steps_text, self.origin)
-        return (self.claim, self.reading, self.experiment, *place)
+    def place(self) -> tuple[str, ...]:
+        """The meaning of the claim, the experiment and the setting, which order verdicts."""
+        corpora = listed([*self.data])
+        return (self.reading, self.experiment, corpora, self.size, self.steps_text)
 
     @property
     def alike(self) -> dict[str, str]:
@@ -146,108 +129,70 @@ class Finding:
         return grouped([*self.steps]) if self.steps else ""
 
 
-def collect(experiments: Path | None, results: Path) -> tuple[list[Finding], list[str]]:
-    """Return the verdicts of all experiments and sweeps, and a warning for each damaged file.
+def collect(folder: Path) -> tuple[dict[str, list[Finding]], list[str]]:
+    """Return the verdicts on each claim of the experiments in a folder, by the id of the claim, and
+    a warning for each damaged file.
 
     Smoke tests, which only show that an experiment runs, are left out.
-
-    Args:
-        experiments: folder with evidence; None for the catalogue and the user's folder.
-        results: folder of all results, with the user's sweeps.
     """
-    findings: list[Finding] = []
-    warnings = []
-    files = list(verdict_files(experiments, results))
-    for origin, path in track(files, "reading verdicts", len(files)):
+    findings, warnings = list[Finding](), []
+    files = sorted(folder.glob("**/verdict.json"))
+    for path in track(files, "reading verdicts", len(files)):
         try:
-            findings += [finding for finding in _read(path, origin) if finding.scale != SMOKE]
+            whole, contest = read_verdict(path), read_contest(path.parent)
+            claims = at_each_budget(whole["claims"]) if whole["regime"]["scale"] != SMOKE else ()
+            verdicts = [(_finding(claim, whole), asked_again(claim, contest)) for claim in claims]
         except UserError as error:
             warnings.append(f"{error}; its verdicts were passed over")
-    return findings, warnings
+            continue
+        findings += [replace(each, folder=path.parent, again=again) for each, again in verdicts]
+    by_claim: dict[str, list[Finding]] = {}
+    for finding in sorted(with_family(findings), key=lambda finding: finding.place):
+        by_claim.setdefault(finding.claim, []).append(finding)
+    return by_claim, warnings
 
 
-def latest(all_findings: list[Finding]) -> dict[str, list[Finding]]:
-    """Return for each claim the newest verdict of each reading, experiment and setting.
-
-    A reading is one of several meanings of a claim. The verdicts of a claim are sorted by origin:
-    committed verdicts come first, then verdicts of the user's experiments, then verdicts of the
-    user's sweeps.
-    """
-    newest: dict[tuple[str, ...], list[Finding]] = {}
-    for finding in sorted(all_findings, key=lambda finding: (finding.registered, finding.looks)):
-        kept = newest.get(finding.regime, [])
-        same = [other for other in kept if other.folder == finding.folder]
-        newest[finding.regime] = [*same, finding]
-    claims: dict[str, list[Finding]] = {}
-    for findings in newest.values():
-        claims.setdefault(findings[0].claim, []).extend(findings)
-    return {
-        claim: sorted(findings, key=lambda finding: (ORIGINS.index(finding.origin), finding.regime))
-        for claim, findings in claims.items()
-    }
-
-
-def _read(path: Path, origin: str) -> Iterator[Finding]:
-    whole, contest = read_verdict(path), read_contest(path.parent)
-    departed = _departed(path.parent, whole)
-    for claim in at_each_budget(whole["claims"]):
-        again = asked_again(claim, contest)
-        finding = _finding(claim, whole, departed)
-        yield replace(finding, folder=path.parent, origin=origin, again=again)
-
-
-def _departed(folder: Path, verdict: Verdict) -> bool:
-    """Return whether study.json in the folder of a verdict differs from the registered study, that
-    is, from the study as it was fixed before the runs.
-
-    The result is False if the folder has no study.json.
+def missing_evidence(folder: Path) -> dict[str, list[str]]:
+    """Return a sentence for each claim of each study that was ever saved in a folder, and whose
+    verdict or files are missing or were changed, by the id of the claim.
 
     Raises:
-        UserError: the study is damaged, or the verdict belongs to another registration.
+        UserError: the manifest, which lists all saved studies, is damaged.
     """
-    if not (folder / "study.json").exists():
-        return False
-    from ablate.evidence.digest import read_about  # imported late, because it imports numpy
-
-    about = read_about(folder)
-    if verdict["study_hash"] != about["registration"].get("hash"):
-        raise UserError(
-            f"{folder / 'verdict.json'} belongs to another study than study.json in this folder: "
-            f"run `ablate judge {folder}` to write it again"
-        )
-    return bool(departures(about["study"], about["registration"], about["registered"], []))
+    missing: dict[str, list[str]] = {}
+    for name, study in read_manifest(folder).items():
+        there = (folder / name / "verdict.json").exists()
+        if there and digest_of_evidence(folder / name) == study["digest"]:
+            continue
+        for claim, _ in study["claims"]:
+            sentence = f"Evidence is missing: files that were kept of {name} are gone or changed."
+            missing.setdefault(claim, []).append(sentence)
+    return missing
 
 
-def _finding(claim: Entry, whole: Verdict, departed: bool) -> Finding:
-    """Return a verdict without its folder, its origin and its replication."""
+def _finding(claim: Entry, whole: Verdict) -> Finding:
+    """Return a verdict without its folder and its replication."""
     conditions = dict(_conditions(claim))
-    named = {name: conditions.pop(key) for key, name in NAMED.items() if key in conditions}
+    named = {key.rpartition(".")[2]: conditions.pop(key) for key in NAMED if key in conditions}
     setting = cast(Setting, {**whole["regime"], **named})
-    given: Any = {**claim, **setting}
-    fields: Any = {key: str(given.get(key) or "") for key in TEXTS}
-    return Finding(
-        **fields,
-        claim=claim["id"],
-        effect=None if (effect := claim["effect"]) is None else float(effect),
-        interval=(float(ends[0]), float(ends[1])) if (ends := claim["interval"]) else None,
-        margin=float(claim["margin"]),
-        alpha=float(claim["alpha"]),
-        p=dict(claim["p_look"]),
-        data=tuple(map(str, each_of(setting["data"]))),
-        size=_size(setting),
-        exploratory=departed or claim["exploratory"],
-        experiment=whole["experiment"],
-        steps=steps_of_claim(claim, whole),
-        registered=float(whole["registered"]),
-        looks=whole["looks"],
-        budget=_budget(claim),
-        trained=was_trained(whole) and not needs_no_training(claim["metric"]),
-        asked=read_readings().get((claim["id"], claim.get("reading", ""))),
-        conditions=_pairs(conditions),
-        components=_pairs(whole["components"]),
-        arms=_arms(claim),
-        reversal=trend_reversal(claim, whole),
-    )
+    fields: Any = {
+        **claim,  # pydantic ignores keys that are no fields
+        "claim": claim["id"],
+        "p": claim["p_look"],
+        "device": setting.get("device", ""),
+        "data": each_of(setting["data"]),
+        "size": _size(setting),
+        "experiment": whole["experiment"],
+        "steps": steps_of_claim(claim, whole),
+        "registered": whole["registered"],
+        "trained": was_trained(whole) and not needs_no_training(claim["metric"]),
+        "asked": read_readings().get((claim["id"], claim.get("reading", ""))),
+        "conditions": _pairs(conditions),
+        "components": _pairs(whole["components"]),
+        "arms": _arms(claim),
+        "reversal": trend_reversal(claim, whole),
+    }
+    return Finding(**fields)
 
 
 def steps_of_claim(claim: Entry, whole: Verdict) -> tuple[int, ...]:
@@ -289,27 +234,11 @@ def _size(setting: Setting) -> str:
     return ", ".join(f"{listed(values)}{unit}" for values, unit in parts)
 
 
-def _budget(claim: Entry) -> str:
-    """Return the number of training steps of a verdict in words, such as "3,000 steps, still
-    learning"; "" if the claim was tested after a single number of steps.
+def with_family(findings: list[Finding]) -> list[Finding]:
+    """Return verdicts, each with the verdict after Holm's correction in `ledger_wide`; exact
+    verdicts have none.
     """
-    if "steps" not in claim:
-        return ""
-    long = claim["steps"] != claim["short"]["steps"]
-    still = ", still learning" if long and claim["learning"]["still"] else ""
-    return f"{grouped(claim['steps'])} steps{still}"
-
-
-def with_family(claims: dict[str, list[Finding]]) -> dict[str, list[Finding]]:
-    """Return the verdicts on every claim, each with the verdict after Holm's correction.
-
-    The corrected verdict is in `ledger_wide`. Exact verdicts have none.
-    """
-    tested = [f for findings in claims.values() for f in findings if f.p]
-    corrected: dict[int, Finding] = {}  # by the `id()` of the given objects
-    for origin in ORIGINS:
-        family = [finding for finding in tested if finding.origin == origin]
-        adjusted = adjust([finding.p for finding in family], [finding.alpha for finding in family])
-        for finding, p in zip(family, adjusted, strict=True):
-            corrected[id(finding)] = replace(finding, ledger_wide=side(p, finding.alpha))
-    return {name: [corrected.get(id(f), f) for f in findings] for name, findings in claims.items()}
+    family = [finding for finding in findings if finding.p]
+    adjusted = adjust([finding.p for finding in family], [finding.alpha for finding in family])
+    corrected = iter(side(p, f.alpha) for f, p in zip(family, adjusted, strict=True))
+    return [replace(f, ledger_wide=next(corrected)) if f.p else f for f in findings]

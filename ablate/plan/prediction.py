@@ -15,8 +15,8 @@ from ablate.config.combinations import DESIGN, Combinations, overrides_of
 from ablate.config.labels import arm_label
 from ablate.config.screen import FACTOR
 from ablate.errors import UserError
+from ablate.evidence.combined import Combined, PredictedPart
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Combined, PredictedPart
 from ablate.stats.combinations.prediction import LARGEST
 from ablate.stats.estimate import Estimate
 from ablate.verdict.combined import combined, design_of

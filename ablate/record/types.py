@@ -110,15 +110,10 @@ class Outcome(CombinedResult):
 
 
 class Tuned(TypedDict):
-    """The value that a run uses for a tuned nuisance parameter, and the parameter's config key.
-
-    A run that is pooled with other sweeps also has the values that were tried for it, because the
-    tuning runs belong to a single sweep.
-    """
+    """The value that a run uses for a tuned nuisance parameter, and the parameter's config key."""
 
     key: str
     value: Any
-    tried: NotRequired[list[Any]]
 
 
 class Cell(TypedDict):

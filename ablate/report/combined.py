@@ -1,7 +1,8 @@
 """Say what a study of combinations found about all its factors, and what its predictions became."""
 
 from ablate.config.labels import arm_label
-from ablate.evidence.types import Combined, Verdict
+from ablate.evidence.combined import Combined
+from ablate.evidence.types import Verdict
 from ablate.metric.table import metric_of
 from ablate.phrases import listed, percent
 from ablate.report.draw.combined import Expected

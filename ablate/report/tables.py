@@ -7,18 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ablate.config.labels import arm_label, factor_label
+from ablate.evidence.combined import Combined, CombinedChange
 from ablate.evidence.folder import Evidence
 from ablate.evidence.table import by_label, steps_of
-from ablate.evidence.types import (
-    Combined,
-    CombinedChange,
-    Entry,
-    Published,
-    Run,
-    Spread,
-    Target,
-    Verdict,
-)
+from ablate.evidence.types import Entry, Published, Run, Spread, Target, Verdict
 from ablate.metric.table import NOTHING, metric_of
 from ablate.phrases import grouped, listed, name_of, number_of, text
 from ablate.report.details import details

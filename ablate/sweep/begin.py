@@ -1,7 +1,7 @@
 """Start a sweep: compose its config, check its study, and register it before any run."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -19,24 +19,29 @@ from ablate.config.annotations import check_words
 from ablate.config.check import check_groups, check_study_keys
 from ablate.config.labels import stored_labels
 from ablate.config.location import CONF
-from ablate.config.screen import expand
+from ablate.config.screen import changed_keys, expand, variants
 from ablate.config.settle import settle
 from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
+from ablate.evidence.about import Regime
 from ablate.evidence.command import command
 from ablate.evidence.digest import ABOUT, write_about
 from ablate.evidence.log import register
-from ablate.evidence.types import Regime, Study
+from ablate.evidence.types import Study
+from ablate.record.environment import source_commit
 from ablate.record.files import check_name
 from ablate.sweep.apart import check_swept
 from ablate.sweep.cell import config_dirs, plain_study
-from ablate.sweep.describe import components, describe
+from ablate.sweep.describe import describe
 from ablate.sweep.planned import PlannedSweep
 from ablate.sweep.question import ask
 from ablate.sweep.share import alone, enter
 from ablate.verdict.conclude import UNREGISTERED
 from ablate.verdict.stages import check_looks
 from ablate.verdict.study_checks import check_study
+
+# config groups that affect how a model learns or translates, and the components of a model
+COMPONENTS = ("adapt", "initial", "loss", "optimizer", "schedule", "search", "task", "tokenizer")
 
 
 def begin(config: DictConfig) -> None:
@@ -65,16 +70,34 @@ def register_study(sweep: PlannedSweep) -> None:
         about: Any = {"name": config.name, "study": sweep.study, "regime": regime(config)}
         registration: Any = {}
         registered: Any = {}
-        if sweep.study is not None and sweep.study.get("exploratory"):
-            shared = components(config.hydra.runtime.choices, sweep.study["factors"])
-            registration = {**UNREGISTERED, "components": shared}
-        elif sweep.study is not None:
-            entry, registered = describe(sweep, about["regime"])
-            registration = register(Path(config.paths.results), entry)
+        if sweep.study is not None:
+            registration = UNREGISTERED
+            if not sweep.study.get("exploratory"):
+                entry, registered = describe(sweep, about["regime"])
+                registration = register(Path(config.paths.results), entry)
+                registration |= {"commit": source_commit() or "", "part": sweep.is_part}
+            factors = [*sweep.study["factors"], *changed_keys(variants(config))]
+            shared = components(config.hydra.runtime.choices, factors)
+            registration = {**registration, "components": shared}
         about["registration"] = {**registration, "command": command_of(config)}
         if labels := stored_labels(config.hydra):
             about["registration"]["labels"] = labels
-        write_about(sweep.folder, about, registered, {})
+        write_about(sweep.folder, about, registered)
+
+
+def components(choices: Mapping[str, str | None], factors: Sequence[str]) -> dict[str, str]:
+    """Return the chosen option of every config group that all arms of a study share, except the
+    corpus and the size of the model, which are part of the setting.
+
+    Args:
+        choices: the chosen option by config group.
+        factors: config keys that differ between arms.
+    """
+    return {
+        group: option
+        for group, option in choices.items()
+        if option and group not in factors and (group in COMPONENTS or group.startswith("model/"))
+    }
 
 
 def checked(config: DictConfig) -> Study | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from ablate.errors import UserError
 from ablate.evidence.command import CONFIG_DIR
 from ablate.evidence.folder import Evidence
-from ablate.evidence.log import AnalysisLog
+from ablate.evidence.log import read_log, sweeps_of
 from ablate.evidence.registration import deciding, questions
 from ablate.evidence.types import Entry
 from ablate.phrases import name_of
@@ -93,7 +93,7 @@ class Contest:
         Write the comparison to contest.json in the folder of the new sweep, and yield the lines of
         a report.
         """
-        sweeps = AnalysisLog.read(self.results).sweeps
+        sweeps = sweeps_of(read_log(self.results))
         last = [sweep for sweep in sweeps if sweep.contest and sweep.name == self.first.name][-1]
         sweep = self.results / last.folder
         kept = self.experiments / self.first.name
@@ -152,7 +152,7 @@ def _fresh(first: Evidence, folder: Path, results: Path, number: int) -> int:
     used = {number, *(run["replicate"] for run in first.runs if "replicate" in run)}
     contested = used_replicate(folder, max(used) + 1)
     asked = questions(first.study).keys()
-    sweeps = AnalysisLog.read(results).sweeps
+    sweeps = sweeps_of(read_log(results))
     related = [s for s in sweeps if s.name == first.name or s.questions.keys() & asked]
     begun = [s for s in related if s.contest and not (results / s.folder / RESULT).exists()]
     if begun:

@@ -15,7 +15,7 @@ from ablate.console import make_console
 from ablate.evidence.command import command
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
-from ablate.evidence.history import looked
+from ablate.evidence.log import looked
 from ablate.evidence.table import as_markdown, as_rich, rows
 from ablate.evidence.types import Run, Verdict
 from ablate.record.files import write_text

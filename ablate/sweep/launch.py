@@ -25,7 +25,7 @@ from ablate.console import make_console
 from ablate.engine.base import POLL_SECONDS, Engine, Submit
 from ablate.errors import UserError
 from ablate.evidence.gather import SCREENING, gather
-from ablate.evidence.history import looked
+from ablate.evidence.log import looked
 from ablate.evidence.looks import planned_looks
 from ablate.evidence.types import Levels, Study, Tune
 from ablate.record.label import run_key

@@ -12,9 +12,9 @@ from typing import Any
 
 from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
-from ablate.evidence.looks import differ_in_code, planned_looks
+from ablate.evidence.looks import planned_looks
 from ablate.evidence.outcome import NOT_LEARNED, involves_chance, value
-from ablate.evidence.table import by_label, steps_of
+from ablate.evidence.table import by_label, differ_in_code, steps_of
 from ablate.evidence.tuned import ordered, tried
 from ablate.evidence.types import Caveat, Claim, Levels, Reason, Run, Values, reason
 from ablate.phrases import name_of, number_of

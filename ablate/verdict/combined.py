@@ -21,18 +21,10 @@ from ablate.config.combinations import (
     recipes,
     sizes,
 )
+from ablate.evidence.combined import Combined, CombinedChange, PredictedRecipe
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import value
-from ablate.evidence.types import (
-    Combined,
-    CombinedChange,
-    Levels,
-    PredictedRecipe,
-    Question,
-    Reason,
-    Run,
-    reason,
-)
+from ablate.evidence.types import Levels, Question, Reason, Run, reason
 from ablate.metric.table import metric_of
 from ablate.stats.combinations.effects import Change, Runs, average_effects
 from ablate.stats.combinations.interaction import interaction, strongest_pairs

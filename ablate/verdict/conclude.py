@@ -11,12 +11,13 @@ from dataclasses import replace
 from typing import Any, cast
 
 from ablate.config.labels import use_labels
+from ablate.evidence.about import Registration
 from ablate.evidence.folder import Evidence
 from ablate.evidence.looks import split_claims
 from ablate.evidence.outcome import STATUSES
 from ablate.evidence.registration import departures
 from ablate.evidence.table import by_label, spread, steps_of
-from ablate.evidence.types import Arm, Registration, Run, Setting, Verdict
+from ablate.evidence.types import Arm, Run, Setting, Verdict
 from ablate.phrases import name_of
 from ablate.stats.spending import spent
 from ablate.verdict.budgets import both

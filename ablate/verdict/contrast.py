@@ -14,10 +14,11 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from ablate.errors import UserError
+from ablate.evidence.about import Asked
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import involves_chance, value
 from ablate.evidence.sentence_scores import BLEU, by_group, contributions
-from ablate.evidence.types import Asked, Claim, Predicted, Question, Run
+from ablate.evidence.types import Claim, Predicted, Question, Run
 from ablate.phrases import name_of
 from ablate.stats.estimate import Estimate, Units, estimate, from_arms
 from ablate.stats.moderated import ArmNoise

@@ -8,9 +8,10 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from ablate.evidence.about import Registration
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import involves_chance
-from ablate.evidence.types import Cases, Claim, Question, Registration, Run, Values
+from ablate.evidence.types import Cases, Claim, Question, Run, Values
 from ablate.phrases import name_of
 from ablate.progress import track
 from ablate.stats.estimate import Estimate

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from ablate.errors import UserError, likely
-from ablate.evidence.digest import ABOUT
+from ablate.evidence.digest import ABOUT, check_kept
 from ablate.evidence.folder import Evidence
-from ablate.evidence.history import check_kept
 from ablate.evidence.types import Claim, Levels, Match, Shown, Study
 from ablate.metric.table import METRICS
 from ablate.phrases import listed, name_of

@@ -5,6 +5,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 
 from ablate.cli.statuses import exit_statuses
+from ablate.config.catalogue import catalogue
 from ablate.ledger.entries import read_entries
 from experiments.site.model import gather
 from experiments.site.write import write
@@ -18,7 +19,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="folder for the pages")
     folder = parser.parse_args().folder
     with exit_statuses(parser.prog):
-        entries, warnings = read_entries(None, Path("results"), "committed")
+        entries, warnings = read_entries(catalogue())
         for warning in warnings:
             print(warning, file=sys.stderr)
         write(gather(entries), folder)

@@ -1,9 +1,9 @@
 """Simulate users who try in ten ways to support a false claim, and count how often they succeed.
 
 Two equal arms are compared. Their runs have normal noise. Every try goes through the code of a real
-sweep: it is written into the analysis log, earlier seeds are pooled, each interim analysis spends
-alpha, and the claim is decided. A way to try is called a route. A route ends with the first verdict
-"supported" that is not exploratory, or after its last try.
+sweep: it is written into the log, each interim analysis spends alpha, and the claim is decided. A
+way to try is called a route. A route ends with the first verdict "supported" that is not
+exploratory, or after its last try.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from ablate.evidence.folder import Evidence
-from ablate.evidence.history import History
-from ablate.evidence.log import AnalysisLog, Sweep
-from ablate.evidence.registration import questions, study_hash
+from ablate.evidence.log import Sweep, analysed, registration, with_history
+from ablate.evidence.registration import digest, questions, study_hash
 from ablate.verdict.contrast import asked_of
 from ablate.verdict.decision import SUPPORTED
 from ablate.verdict.judge import decide
@@ -63,15 +62,13 @@ class PHackingSimulation:
 
     Attributes:
         rng: random generator of the runs' results.
-        log: the analysis log.
+        sweeps: the sweeps of the log, with their analyses.
         scores: result of each run, by the settings that determine it.
-        kept: evidence of each sweep, by the sweep's folder.
     """
 
     rng: np.random.Generator
-    log: AnalysisLog = field(default_factory=lambda: AnalysisLog([], []))
+    sweeps: list[Sweep] = field(default_factory=list)
     scores: dict[tuple[Any, ...], float] = field(default_factory=dict)
-    kept: dict[str, Evidence] = field(default_factory=dict)
 
     def succeeds(self, trial: Try) -> bool:
         """Run a sweep, and return whether its verdict is "supported" and not exploratory."""
@@ -82,26 +79,25 @@ class PHackingSimulation:
         return decision.status == SUPPORTED
 
     def judged(self, trial: Try) -> Evidence:
-        """Run a sweep, log it, and return its evidence pooled with that of earlier sweeps."""
+        """Run a sweep, log it, and return its evidence with the history of its claim."""
         study: Any = {"factors": ["arm"], "seeds": trial.planned, "tune": None}
         study |= {"claims": [{**CLAIM, "margin": trial.margin}]}
-        number = len(self.log.sweeps)
+        number = len(self.sweeps)
         settings: dict[str, object] = {"optimizer.lr": trial.rate}
-        asked = questions(study)
+        form = digest([study_hash(study), settings, trial.inside])
         sweep = Sweep(
-            *(trial.name, float(number), str(number), study_hash(study), {}, settings),
-            *(trial.replicate, sorted(trial.seeds), asked, trial.contest),
+            *(trial.name, float(number), str(number), form, {}, settings),
+            *(trial.replicate, sorted(trial.seeds), questions(study), trial.contest),
             {f"arm={ARMS[0]}": {"arm.steps": trial.inside}},
         )
-        self.log.sweeps.append(sweep)
+        self.sweeps.append(sweep)
         runs = [self.run(trial, arm, seed) for arm in ARMS for seed in sweep.seeds]
-        registration = self.log.registration(sweep)
-        evidence = Evidence.made_up(study, runs, name=trial.name, registration=registration)
-        self.kept[sweep.folder] = evidence
-        earlier = History.of(self.log, sweep, study, lambda sweep: self.kept[sweep.folder])
-        joined = earlier.joined(evidence)
-        self.log.looks.append(earlier.look(joined))
-        return joined
+        registered = registration(sweep, self.sweeps)
+        evidence = Evidence.made_up(study, runs, name=trial.name, registration=registered)
+        judged = with_history(evidence, sweep, self.sweeps)
+        seeds, _ = analysed(evidence, sweep)
+        sweep.looks.append(frozenset(seeds))
+        return judged
 
     def run(self, trial: Try, arm: str, seed: int) -> dict[str, Any]:
         """Return a simulated run; a run with the same settings always has the same result."""

@@ -20,8 +20,8 @@ from ablate.errors import UserError
 from ablate.evidence.digest import file_of_runs
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
-from ablate.evidence.looks import by_arm
 from ablate.evidence.sentence_scores import contributions
+from ablate.evidence.table import by_arm
 from ablate.evidence.types import Run
 from ablate.stats.estimate import components
 

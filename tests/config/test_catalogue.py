@@ -9,7 +9,7 @@ from ablate.config import catalogue as module
 from ablate.config.catalogue import catalogue, catalogue_folders, option_file
 from ablate.config.trust import check_targets
 from ablate.errors import UserError
-from ablate.evidence.registration import class_name
+from ablate.sweep.describe import class_name
 
 from ..experiments import forget_catalogue
 

@@ -95,7 +95,7 @@ def sweep(tmp_path):
     def written(result, folder, tests):
         about = {"name": "one", "study": None, "regime": {}, "registration": {"command": ""}}
         (tmp_path / "sweep").mkdir()
-        write_about(tmp_path / "sweep", about, {}, {})
+        write_about(tmp_path / "sweep", about, {})
         link = {"cell": 0, "seed": 1, "levels": {}, "overrides": [], **result}
         link |= {"folder": str(folder), "evaluation": str(tests)}
         write_json(tmp_path / "sweep" / "cells" / "0000.json", seal(link))

@@ -23,19 +23,11 @@ REGIME = {"scale": "cpu", "data": "toy", "model": "micro", "test_sentences": {"t
 
 @pytest.fixture
 def folders(tmp_path, monkeypatch):
-    """An empty project to stand in, as a checkout is."""
+    """A project with an empty catalogue, whose claims are those of the repository."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "experiments").mkdir()
-    (tmp_path / "results" / "sweeps").mkdir(parents=True)
-    monkeypatch.setattr("ablate.ledger.places.catalogue", lambda: tmp_path / "experiments")
+    monkeypatch.setattr("ablate.config.catalogue.catalogue", lambda: tmp_path / "experiments")
     return tmp_path
-
-
-@pytest.fixture
-def elsewhere(folders, monkeypatch):
-    """A catalogue that is not the folder `experiments` of the project."""
-    monkeypatch.setattr("ablate.ledger.places.catalogue", lambda: folders / "elsewhere")
-    return folders / "elsewhere"
 
 
 @pytest.fixture

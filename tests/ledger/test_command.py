@@ -2,14 +2,13 @@
 
 import functools
 import json
-import re
 from pathlib import Path
 
 import pytest
 
 from ablate.ledger.claims import read_claims, read_standings
 from ablate.ledger.entries import read_entries
-from ablate.ledger.text import lines, summary
+from ablate.ledger.text import lines
 from ablate.report.marks import MARKS
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
@@ -52,38 +51,19 @@ def test_in_a_pipe_every_statement_is_on_one_line_and_whole(ask):
 
 
 def test_no_two_verdicts_of_a_claim_read_alike():
-    for entry in read_entries(None, Path("none"))[0]:
-        shown = [line.plain for line in lines([entry], None)]
+    for entry in read_entries(EXPERIMENTS)[0]:
+        shown = [line.plain for line in lines([entry])]
         assert len(shown) == len({*shown}), shown
 
 
-def test_in_a_terminal_lines_break_between_words_and_nothing_is_cut():
-    entries = read_entries(None, Path("none"))[0]
-    whole = [line.plain for line in lines(entries, None)]
-    for width in (30, 80, 160):
-        folded = [line.plain for line in lines(entries, width)]
-        assert " ".join(" ".join(folded).split()) == " ".join(" ".join(whole).split())
-        for line in "\n".join(folded).splitlines():
-            assert len(line) <= width or len(line.split()) == 1, line
-
-
-@pytest.mark.slow
-def test_the_summary_fits_on_a_screen_and_says_how_to_ask_for_more(ask, verdict, monkeypatch):
-    cached = functools.cache(read_entries)  # nothing changes between the commands
-    monkeypatch.setattr("ablate.ledger.entries.read_entries", cached)
-    plain = [*summary(read_entries(EXPERIMENTS, Path("none"))[0])]
-    verdict("results/sweeps/a/1", {CLAIM: "refuted", "pe_unique": "supported"})
-    verdict("results/sweeps/b/1", {"pe_range_unit": "refuted", "mine": "refuted"}, scale="smoke")
-    status, output, _ = ask(f"experiments={EXPERIMENTS}")
+def test_without_words_the_claims_are_counted(ask, verdict):
+    verdict("experiments/a", {CLAIM: "refuted"})
+    status, output, _ = ask()
     assert status == 0
-    for shown in (plain, output.splitlines()):
-        assert len(shown) <= 24 and max(map(len, shown)) <= 80
-    assert "2 verdicts on 2 claims" in " ".join(output.split())
-    for words in re.findall(r"^  ablate ledger (.+?)   ", output, re.MULTILINE):
-        assert words == "--help" or ask(*words.split(), f"experiments={EXPERIMENTS}")[0] == 0
+    assert output.splitlines()[-1].startswith(f"{ALL} claims: 0 supported, 1 refuted, ")
 
 
-@pytest.mark.parametrize("words", [["word=warm-up"], ["pre-ln", "WARM-UP"]])
+@pytest.mark.parametrize("words", [["word=warm-up"], ["warm-up", "pre-ln"], ["pre-ln", "WARM-UP"]])
 def test_a_search_shows_the_sentence_that_an_experiment_tested(ask, verdict, words):
     """The README quotes a sentence that no document states, beside a claim of a document."""
     quoted = "Without learning-rate warm-up, Pre-LN reaches a higher BLEU than Post-LN."
@@ -108,13 +88,11 @@ def test_where_a_verdict_comes_from_and_where_it_differs(ask, verdict):
         "It is supported here: micro.",
         "It is refuted here: rnn.",
         "Only artificial languages were tested, not real text.",
-        f"supported: {statement} (a, a built-in artificial language)",
-        f"refuted: {statement} (b, a built-in artificial language)",
+        f"supported: {statement} (a, a built-in artificial language, 300 steps)",
+        f"refuted: {statement} (b, a built-in artificial language, 300 steps)",
         "These verdicts do not decide the claim:",
-        f"refuted: {statement} (c, a built-in artificial language, exploratory)",
+        f"refuted: {statement} (c, a built-in artificial language, 300 steps, exploratory)",
     ]
-    counted = "Verdicts that do not decide it (--all lists them): 1 refuted."
-    assert counted in ask("state=tested")[1]
 
 
 @pytest.mark.parametrize(
@@ -154,8 +132,6 @@ def test_a_document_is_found_where_it_only_repeats_a_claim(ask):
         (["docum=notes"], "unknown argument docum=: did you mean document=? allowed here is"),
         (["state=undecidet"], "state=undecidet: it must be supported or refuted"),
         (["state="], "state= has no value: it must be supported"),
-        (["only=mine"], "only=mine: it must be own or committed"),
-        (["only=own,committed"], "only=own,committed: it must be own or committed"),
         (["--jsn"], "unknown argument --jsn"),
         (["--json=x"], "--json"),
         (["experiments=nowhere"], "experiments=nowhere: it must be a folder that exists"),
@@ -176,25 +152,20 @@ def test_damage_is_a_warning(ask, verdict, folders):
     assert len(errors.splitlines()) == 1 and "verdict.json is damaged" in errors
 
 
-def test_other_folders(ask, verdict):
+def test_another_folder(ask, verdict):
     verdict("elsewhere/a", {CLAIM: "supported"})
-    verdict("results2/sweeps/b/1", {"pe_unique": "refuted"})
-    _, output, _ = ask("experiments=elsewhere", "results=results2", "state=tested")
-    assert ids(output) == ["pe_unique", CLAIM]
+    assert ids(ask("experiments=elsewhere", "state=tested")[1]) == [CLAIM]
 
 
 def test_json_has_every_claim_with_its_verdicts(ask, verdict):
     verdict("experiments/a", {CLAIM: "supported"}, effect=float("nan"))
-    verdict("results/sweeps/a/1", {CLAIM: "refuted", "mine": "inconclusive"}, kind="exact")
+    verdict("experiments/b", {"mine": "inconclusive"}, kind="exact")
     claims = {claim["id"]: claim for claim in json.loads(ask("--json")[1])}
-    assert len(claims) == ALL + 1 and next(iter(claims)) == "mine"
-    entry = claims[CLAIM]
-    assert (entry["state"], entry["state_origin"]) == ("supported", "committed")
-    assert entry["beside"] == {"your sweep": "refuted"}
-    first, second = entry["verdicts"]
-    assert (first["effect"], first["experiment"], first["origin"]) == (None, "a", "committed")
-    assert (second["effect"], second["interval"], second["origin"]) == (-5.0, None, "your sweep")
-    assert claims["mine"]["state_origin"] == "your sweep"
+    assert len(claims) == ALL + 1
+    entry, mine = claims[CLAIM], claims["mine"]
+    assert (entry["state"], mine["state"]) == ("supported", "undecided")
+    ((first,), (other,)) = (entry["verdicts"], mine["verdicts"])
+    assert (first["effect"], first["experiment"], other["interval"]) == (None, "a", None)
     assert [row["id"] for row in json.loads(ask("--json", "state=refuted")[1])] == []
 
 

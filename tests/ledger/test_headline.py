@@ -28,10 +28,8 @@ FINDING = Finding(
     exploratory=False,
     experiment="study",
     data=("toy",),
-    scale="cpu",
     steps=(600,),
     registered=0.0,
-    looks=0,
     trained=True,
     size="micro",
 )
@@ -128,9 +126,9 @@ def test_a_counterexample_must_hold_after_a_correction_for_the_number_of_setting
     assert result.word == word
 
 
-def test_what_the_user_ran_later_or_in_another_order_has_no_part_in_it():
-    later = [finding(registered=9.0), finding("refuted", size="x", registered=1.0, looks=3)]
-    earlier = [replace(verdict, registered=0.0, looks=0) for verdict in later[::-1]]
+def test_neither_time_nor_order_has_a_part_in_it():
+    later = [finding(registered=9.0), finding("refuted", size="x", registered=1.0)]
+    earlier = [replace(verdict, registered=0.0) for verdict in later[::-1]]
     assert headline(later).word == headline(earlier).word == "mixed"
 
 
@@ -250,7 +248,8 @@ def again(word, p, effect, interval, **changes):
     """Return fresh seeds as contest.json has them."""
     fresh = {"verdict": word, "grade": "", "effect": effect, "interval": interval, "evidence": ""}
     fresh |= {} if p is None else {"p": {"supported": 1.0, "refuted": 1.0} | {word: p}}
-    return {"replication": "", "fresh": fresh, "exploratory": False} | changes
+    claim = {"id": "c", "reading": "", "statement": PLAIN, "replication": "", "first": fresh}
+    return {**claim, "fresh": fresh, "exploratory": False} | changes
 
 
 @pytest.mark.parametrize(
@@ -292,7 +291,7 @@ def test_a_claim_about_a_level_is_of_the_setting_with_that_level(folders, verdic
     whole["regime"] |= {"data": ["copy", "toy"], "d_model": 64, "n_layers": [2, 6]}
     whole["claims"][0] |= claim
     path.write_text(json.dumps(whole))
-    (collected,), _ = collect(folders / "experiments", folders / "results")
+    ((collected,),) = collect(folders / "experiments")[0].values()
     expected = {"data": ("copy", "toy"), "conditions": ()}
     expected["size"] = "micro, 64 wide, 2 and 6 layers"
     assert {name: getattr(collected, name) for name in expected | changed} == expected | changed
@@ -370,7 +369,7 @@ def test_a_claim_is_looked_up_among_those_that_need_real_text():
 
 
 def test_every_claim_that_needs_real_text_is_one_and_has_a_reason():
-    tested = {verdict.claim for verdict in collect(catalogue(), catalogue() / "none")[0]}
+    tested = {*collect(catalogue())[0]}
     assert read_notes("real_text").keys() <= tested
     assert all(reason.endswith(".") for reason in read_notes("real_text").values())
 
@@ -405,7 +404,7 @@ def test_a_part_of_a_claim_without_a_verdict_leaves_it_undecided():
 
 
 def test_a_missing_reading_has_no_verdict():
-    entries, _ = read_entries(catalogue(), catalogue() / "none")
+    entries, _ = read_entries(catalogue())
     findings = [finding for entry in entries for finding in entry.findings]
     asked = {(each.claim, each.reading) for each in findings if not each.exploratory}
     for claim, readings in read_notes("unasked").items():
@@ -415,7 +414,7 @@ def test_a_missing_reading_has_no_verdict():
 
 
 def test_a_remark_does_not_decide_a_claim_whose_meaning_was_not_asked():
-    entries, _ = read_entries(catalogue(), catalogue() / "none")
+    entries, _ = read_entries(catalogue())
     words = {entry.claim.id: entry.verdict for entry in entries}
     assert words["modern_sink"] == "not tested"
     assert words["modern_no_positions"] == "refuted"

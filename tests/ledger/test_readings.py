@@ -3,14 +3,15 @@
 import csv
 import io
 from collections import defaultdict
+from itertools import chain
 
 import pytest
 
 from ablate.config.catalogue import catalogue
 from ablate.ledger.claims import read_claims, read_notes, read_readings, read_text
-from ablate.ledger.entries import join, read_entries
+from ablate.ledger.entries import read_entries
 from ablate.ledger.text import lines
-from ablate.ledger.verdicts import collect, latest
+from ablate.ledger.verdicts import collect
 
 ENTRIES = read_readings()
 STATED, REMARK = "all values", "under a causal mask"
@@ -22,7 +23,7 @@ def asked():
     """The readings that committed verdicts asked, by the claims that documents make."""
     made = {claim.id for claim in read_claims()}
     readings = defaultdict(set)
-    for finding in collect(catalogue(), catalogue() / "none")[0]:
+    for finding in chain(*collect(catalogue())[0].values()):
         if finding.claim in made:
             readings[finding.claim].add(finding.reading)
     return readings
@@ -64,8 +65,8 @@ def entry(folders):
     """The entry of a claim over the verdicts in the folders."""
 
     def read(claim):
-        findings, _ = collect(folders / "experiments", folders / "results")
-        return {joined.claim.id: joined for joined in join(read_claims(), latest(findings))}[claim]
+        entries, _ = read_entries(folders / "experiments")
+        return {entry.claim.id: entry for entry in entries}[claim]
 
     return read
 
@@ -87,7 +88,7 @@ def test_a_remark_stands_beside_the_headline(entry, verdict, claim, stated, rema
     assert [(finding.reading, finding.remark) for finding in result.headline.beside] == [
         (remark, True)
     ]
-    assert any("no document asks this" in line.plain for line in lines([result], None))
+    assert any("no document asks this" in line.plain for line in lines([result]))
 
 
 def test_a_remark_alone_decides_where_nothing_else_was_asked(entry, verdict):
@@ -98,6 +99,6 @@ def test_a_remark_alone_decides_where_nothing_else_was_asked(entry, verdict):
 def test_all_readings_of_a_claim_of_the_user_count(entry, folders, verdict):
     verdict("experiments/a", {"my_claim": "supported"}, reading=STATED)
     verdict("experiments/b", {"my_claim": "refuted"}, reading=REMARK)
-    entries, _ = read_entries(folders / "experiments", folders / "results")
+    entries, _ = read_entries(folders / "experiments")
     mine = next(candidate for candidate in entries if candidate.claim.id == "my_claim")
     assert (mine.verdict, mine.headline.beside) == ("mixed", ())

@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 
 from ablate.config.catalogue import catalogue
-from ablate.evidence.digest import write_about
-from ablate.evidence.registration import form, registration_hash
 from ablate.ledger.claims import read_claims, read_standings
-from ablate.ledger.entries import OUTSIDE, count, join
+from ablate.ledger.entries import OUTSIDE, count, read_entries
 from ablate.ledger.text import lines
-from ablate.ledger.verdicts import collect, latest
+from ablate.ledger.verdicts import collect
 
 STANDINGS = ("definition", "convention", "history", "metaphor", "opinion", "title")
 CLAIM = "preln_solves_gradient_problem"
@@ -23,8 +21,8 @@ def ledger(folders):
     """The ledger over what is in the folders, by claim id."""
 
     def read():
-        findings, warnings = collect(folders / "experiments", folders / "results")
-        return {entry.claim.id: entry for entry in join(read_claims(), latest(findings))}, warnings
+        entries, warnings = read_entries(folders / "experiments")
+        return {entry.claim.id: entry for entry in entries}, warnings
 
     return read
 
@@ -35,7 +33,7 @@ def verdicts_of(entry):
 
 def text(*entries):
     """The lines of entries."""
-    return "\n".join(line.plain for line in lines(entries, None))
+    return "\n".join(line.plain for line in lines(entries))
 
 
 def test_without_a_study_a_claim_is_not_tested(ledger):
@@ -51,35 +49,12 @@ def test_a_value_that_training_cannot_change_needs_no_real_text(verdict, folders
     whole = json.loads(path.read_text())
     whole["claims"][0]["metric"] = metric
     path.write_text(json.dumps(whole))
-    (finding,) = collect(folders / "experiments", folders / "results")[0]
+    ((finding,),) = collect(folders / "experiments")[0].values()
     assert finding.trained == (metric == "test/bleu")
 
 
 def test_folders_that_are_not_there_hold_no_verdicts(tmp_path):
-    assert collect(tmp_path / "no", tmp_path / "none") == ([], [])
-
-
-def test_the_newest_verdict_of_an_experiment_counts(ledger, verdict):
-    verdict("results/sweeps/study/1", {CLAIM: "refuted"}, time=300, experiment="study")
-    verdict("results/sweeps/study/2", {CLAIM: "inconclusive"}, time=200, experiment="study")
-    verdict("experiments/study/old", {CLAIM: "inconclusive"}, time=50, experiment="study")
-    verdict("experiments/study", {CLAIM: "supported"}, time=100)
-    entries, _ = ledger()
-    assert verdicts_of(entries[CLAIM]) == [("supported", "toy"), ("refuted", "toy")]
-    assert [finding.origin for finding in entries[CLAIM].findings] == ["committed", "your sweep"]
-
-
-def test_of_one_study_the_last_look_counts(ledger, verdict):
-    verdict("results/sweeps/study/2", {CLAIM: "refuted"}, experiment="study", looks=2)
-    verdict("results/sweeps/study/3", {CLAIM: "inconclusive"}, experiment="study", looks=1)
-    assert verdicts_of(ledger()[0][CLAIM]) == [("refuted", "toy")]
-
-
-def test_at_equal_times_the_later_sweep_counts(ledger, verdict):
-    for name in ("2026-01-02", "2026-01-01"):
-        verdict(f"results/sweeps/study/{name}", {CLAIM: "supported"}, experiment="study")
-    (finding,) = ledger()[0][CLAIM].findings
-    assert finding.folder == Path.cwd() / "results/sweeps/study/2026-01-02"
+    assert collect(tmp_path / "no") == ({}, [])
 
 
 def test_every_regime_and_experiment_is_kept_and_none_leads_by_its_date(ledger, verdict):
@@ -178,25 +153,6 @@ def test_a_claim_of_no_document_stands_outside(ledger, verdict):
     assert count(entries.values()) == counted
 
 
-@pytest.mark.parametrize("margin", [2.0, 8.0])
-def test_a_study_is_compared_with_its_registration(ledger, verdict, folders, margin):
-    folder = folders / "experiments" / "a"
-    study = {"claims": [{"id": CLAIM, "margin": 2.0}]}
-    registered = form(study, {}, [])
-    digest = registration_hash(registered)
-    verdict("experiments/a", {CLAIM: "supported"}, study_hash=digest)
-    about = {"name": "a", "regime": {}, "registration": {"hash": digest}}
-    write_about(folder, {**about, "study": study}, registered, {})
-    path = folder / "study.json"
-    path.write_text(path.read_text().replace("2.0", str(margin)))
-    entries, warnings = ledger()
-    assert entries[CLAIM].findings[0].exploratory == (margin != 2.0)
-    assert not warnings
-    path.write_text(path.read_text().replace(digest, "0123456789abcdef"))
-    _, (warning,) = ledger()
-    assert "study.json has changed" in warning
-
-
 def test_a_verdict_of_a_study_that_changed_is_exploratory(ledger, verdict):
     verdict("experiments/a", {CLAIM: "supported"}, exploratory=True)
     assert ledger()[0][CLAIM].findings[0].exploratory
@@ -204,15 +160,14 @@ def test_a_verdict_of_a_study_that_changed_is_exploratory(ledger, verdict):
 
 def test_what_fresh_seeds_said_is_told_and_is_no_verdict_of_its_own(ledger, verdict, folders):
     verdict("experiments/study", {CLAIM: "supported"}, time=100)
-    verdict("results/sweeps/study/1", {CLAIM: "inconclusive"}, time=200, experiment="study")
-    _, finding = ledger()[0][CLAIM].findings
-    assert (finding.verdict, finding.again) == ("inconclusive", None)
+    (finding,) = ledger()[0][CLAIM].findings
+    assert finding.again is None
     first = json.loads((folders / "experiments/study/verdict.json").read_text())["claims"][0]
     fresh = {**first, "verdict": "inconclusive"}
     claim = {"id": CLAIM, "statement": first["statement"], "reading": "", "exploratory": False}
     replication = {**claim, "replication": "weaker", "first": first, "fresh": fresh}
-    for folder in ("results/sweeps/study/1", "experiments/study"):
-        (folders / folder / "contest.json").write_text(json.dumps({"claims": [replication]}))
+    contest = folders / "experiments/study/contest.json"
+    contest.write_text(json.dumps({"claims": [replication]}))
     entries, warnings = ledger()
     entry = entries[CLAIM]
     (finding,) = entry.findings
@@ -221,7 +176,6 @@ def test_what_fresh_seeds_said_is_told_and_is_no_verdict_of_its_own(ledger, verd
     assert "fresh seeds: weaker" in text(entry)
     replication |= {"replication": "not reproduced"}
     replication["fresh"] |= {"effect": None, "interval": None}
-    contest = folders / "experiments/study/contest.json"
     contest.write_text(json.dumps({"claims": [replication]}))
     entries, warnings = ledger()
     assert not warnings
@@ -252,5 +206,5 @@ def test_models_were_trained_where_their_runs_took_steps(
     whole["arms"] = [{"arm": "one", "label": "one", "levels": {}, **counts, "metrics": metrics}]
     whole["regime"]["test_sentences"] = sentences
     path.write_text(json.dumps(whole), encoding="utf-8")
-    findings, _ = collect(folders / "experiments", folders / "results")
-    assert [finding.trained for finding in findings] == [trained]
+    ((finding,),) = collect(folders / "experiments")[0].values()
+    assert finding.trained == trained

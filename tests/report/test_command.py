@@ -6,7 +6,9 @@ import json
 import numpy as np
 import pytest
 
-from ablate.evidence.log import ANALYSIS_LOG
+from ablate.evidence import log
+from ablate.evidence.folder import Evidence
+from ablate.record.files import seal
 from ablate.report.tables import Table
 from ablate.report.write import FORMATS, as_latex
 
@@ -42,10 +44,13 @@ def test_report_in_another_folder_comes_with_its_evidence(command, folder, tmp_p
 
 
 def test_the_log_of_a_folder_is_copied(command, folder, tmp_path):
-    (folder / ANALYSIS_LOG).write_text("{}\n")
+    evidence = Evidence.load(folder)
+    log.save([seal({"what": "look", "folder": "sweeps/other", "seeds": [[0, 9]]})], folder)
+    evidence.save(folder)
     status, _, err = command("judge", folder, f"to={tmp_path / 'other'}")
     assert (status, err) == (0, "")
-    assert (tmp_path / "other" / ANALYSIS_LOG).read_text() == "{}\n"
+    copy = tmp_path / "other" / log.ANALYSIS_LOG
+    assert copy.read_text() == (folder / log.ANALYSIS_LOG).read_text()
 
 
 @pytest.mark.parametrize(
@@ -55,7 +60,7 @@ def test_the_log_of_a_folder_is_copied(command, folder, tmp_path):
         (("a", "b", "c"), "unknown argument c: allowed here is to=, tables="),
         (("a", "ot=b"), "unknown argument ot=: did you mean to=?"),
         (("a", "to="), "to= has no value"),
-        (("nowhere",), "there is no folder nowhere: give the folder of a study"),
+        (("nowhere",), "nowhere/study.json cannot be read: "),
     ],
 )
 def test_mistakes_are_one_sentence(command, monkeypatch, tmp_path, arguments, message):

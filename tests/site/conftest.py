@@ -69,7 +69,7 @@ def build():
     from experiments.site.write import write
 
     def built(experiments, to):
-        entries, warnings = read_entries(experiments, Path("none"), "committed")
+        entries, warnings = read_entries(experiments)
         assert warnings == []
         write(gather(entries), to)
         return to
@@ -93,4 +93,4 @@ def site():
     from ablate.ledger.entries import read_entries
     from experiments.site.model import gather
 
-    return gather(read_entries(EXPERIMENTS, Path("none"), "committed")[0])
+    return gather(read_entries(EXPERIMENTS)[0])

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ablate.errors import UserError
+from ablate.evidence.digest import ANALYSIS_LOG
 from ablate.evidence.folder import Evidence
-from ablate.evidence.log import ANALYSIS_LOG
 from ablate.verdict.study_checks import load_evidence
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
@@ -33,6 +33,7 @@ def test_seeds_that_are_dropped_and_sealed_again_are_missed(kept, dropped):
         load_evidence(kept)
 
 
-def test_evidence_without_a_log_is_judged(kept):
+def test_a_log_that_is_removed_is_missed(kept):
     (kept / ANALYSIS_LOG).unlink()
-    assert load_evidence(kept).runs
+    with pytest.raises(UserError, match=ANALYSIS_LOG):
+        load_evidence(kept)

@@ -11,7 +11,7 @@ import pytest
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.join import Part, _check
-from ablate.evidence.log import AnalysisLog, Sweep
+from ablate.evidence.log import Sweep
 
 pytestmark = pytest.mark.xdist_group("parts")
 PROBED = """
@@ -148,15 +148,6 @@ def test_three_parts_are_joined_to_the_study_made_in_one_go_and_count_as_looks(
     assert numbers(judged(joined(part(2), second, first, to="again"))) == numbers(whole)
 
 
-@pytest.mark.slow
-def test_parts_in_one_folder_of_results_need_no_join(sweep, part):
-    first = sweep("one folder", "seed=0")
-    assert not (first / "verdict.json").exists()
-    verdict = json.loads((sweep("one folder", "seed=1,2") / "verdict.json").read_text())
-    (claim,) = verdict["claims"]
-    assert (claim["seeds"], verdict["looks"], verdict["exploratory"]) == ([0, 1, 2], 1, False)
-
-
 def test_the_plan_of_a_part_says_nothing_about_verdicts(command, study, here):
     _, out, _ = command("plan", *study("plan", "seed=0,1"))
     assert "4 runs of 2 arms and 2 seeds" in out
@@ -199,7 +190,7 @@ def of_code(seed, arms, screening=(), code="source"):
     )
     evidence = Evidence("x", {}, {}, {}, runs, tuning, {}, {})
     sweep = Sweep("x", 0.0, "x", "x", {}, {}, 0, [], {}, code=code)
-    return Part(Path("x"), evidence, AnalysisLog([], []), sweep)
+    return Part(Path("x"), evidence, [], sweep)
 
 
 @pytest.mark.parametrize(

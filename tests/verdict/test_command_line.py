@@ -38,7 +38,7 @@ def test_a_sweep_that_has_not_ended_has_no_verdict(ask, swept):
     shutil.copytree(swept / "cells", unended / "cells")
     study = json.loads((swept / "study.json").read_text())
     study["registration"].pop("asked")  # only the end of a sweep writes it
-    write_about(unended, {part: study[part] for part in PARTS}, {}, {})
+    write_about(unended, {part: study[part] for part in PARTS}, {})
     status, message = ask(unended)
     shutil.rmtree(unended)
     assert status == 2

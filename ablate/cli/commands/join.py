@@ -32,6 +32,7 @@ def run(arguments: argparse.Namespace) -> None:
     """
     from ablate.evidence.digest import ABOUT
     from ablate.evidence.join import join
+    from ablate.evidence.log import save
     from ablate.record.files import check_links, writing
 
     target = arguments.to
@@ -42,6 +43,7 @@ def run(arguments: argparse.Namespace) -> None:
         check_links(folder, folder)
     evidence, log = join(folders)
     with writing(target):
+        target.mkdir(parents=True, exist_ok=True)
+        save(log, target)
         evidence.save(target)
-        log.save(target)
     print(f"{target}: {len(evidence.runs)} runs, {evidence.seed_count}")

@@ -51,8 +51,7 @@ def run(arguments: argparse.Namespace) -> None:
         _judge_table(arguments)
         return
     from ablate.console import make_console
-    from ablate.evidence.digest import keep
-    from ablate.evidence.log import ANALYSIS_LOG
+    from ablate.evidence.digest import ANALYSIS_LOG, keep
     from ablate.record.files import check_links, copy_text, writing
     from ablate.report.content import slice_warning
     from ablate.report.terminal import announce
@@ -65,11 +64,11 @@ def run(arguments: argparse.Namespace) -> None:
     check_links(target, target)
     with writing(target):
         if arguments.to:
-            evidence.save(target)
             source = Path(arguments.source).expanduser()
-            copy_text(source / ANALYSIS_LOG, target / ANALYSIS_LOG)
-            copy_text(source / RESULT, target / RESULT)
-            keep(target, evidence, logged=(target / ANALYSIS_LOG).exists())
+            for name in (ANALYSIS_LOG, RESULT):
+                copy_text(source / name, target / name)
+            evidence.save(target)  # its seal covers the log
+            keep(target, evidence)
         write_files(evidence, verdict, target)
     if arguments.tables:
         with writing(arguments.tables):

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ablate.config.labels import arm_label
-from ablate.evidence.types import CombinedChange
+from ablate.evidence.combined import CombinedChange
 from ablate.report.draw.style import folded, name_rows, stack
 from ablate.report.marks import INK
 
