@@ -6,7 +6,7 @@ Importing torch, Lightning and W&B takes seconds. Forked runs start immediately.
 import gc
 
 import pandas  # noqa: F401  # W&B's tables import it
-import wandb.sdk.launch  # noqa: F401  # wandb.init imports it, which takes a second
+import wandb  # noqa: F401  # a logger imports it only when its run begins
 
 import ablate.observe.pictures
 import ablate.sweep.task

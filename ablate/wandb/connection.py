@@ -7,6 +7,7 @@ import io
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -165,7 +166,10 @@ def start(wanted: str, folder: Path, identity: str, *, goes_on: bool, **about: A
 
 def _init(mode: Mode, about: dict[str, Any], *, goes_on: bool) -> Any:
     import wandb
+    from wandb.sdk.wandb_run import Run
 
+    if "wandb.sdk.launch" not in sys.modules:  # slow to import, and without W&B Launch of no use
+        Run._detect_and_apply_job_inputs = lambda run: None
     # W&B's messages are useful only if data is sent; offline, `finish` prints a message.
     wandb.setup(settings=wandb.Settings(mode=mode, silent=mode != "online"))
     return wandb.init(
