@@ -2,37 +2,21 @@
 
 import gzip
 import json
-import re
-import sys
 import zlib
-from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any
 
-from typing_extensions import is_typeddict
+from pydantic import TypeAdapter, ValidationError
 
 from ablate.errors import UserError
 from ablate.evidence.outcome import STATUSES
 from ablate.evidence.types import Run
+from ablate.record.files import finite
 from ablate.record.label import key
 
-NUMBER = (int, float)
+_adapter = cache(TypeAdapter[Any])
 LARGEST = 1 << 30  # bytes of a file of runs after unpacking; evidence may come from strangers
-WORDS = {
-    str: "text",
-    int: "a whole number",
-    NUMBER: "a finite number",
-    bool: "true or false",
-    list: "a list",
-    dict: "an object",
-    object: "there",
-    NoneType: "null",
-}
-# types of values that are read from JSON, by type in an annotation
-READ: dict[Any, Any] = {float: NUMBER, Any: object, tuple: list, Mapping: dict}
-KEYS = re.compile(r": [\w.]+$")  # the end of a description that names keys of an object
 
 
 def read_runs(path: Path, factors: list[str]) -> list[Run]:
@@ -108,7 +92,8 @@ def check_runs(where: str, runs: list[Any], factors: list[str]) -> None:
 
 
 def check_form(where: str, value: Any, form: Any) -> None:
-    """Raise UserError unless a value from a JSON file has the form of a type annotation.
+    """Raise UserError unless a value from a JSON file has the form of a type annotation, and all of
+    its numbers are finite.
 
     The form of a TypedDict is an object with these keys; further keys are allowed.
 
@@ -117,54 +102,15 @@ def check_form(where: str, value: Any, form: Any) -> None:
         value: the value.
         form: the annotation, such as a TypedDict.
     """
-    _check(f"{where} is ", where, value, form)
-
-
-def _check(start: str, where: str, value: Any, form: Any) -> None:
-    """Check a value; `start` is the start of the message about the value itself."""
-    kinds, nested = _kinds(form)
-    if not _fits(value, kinds):
-        words = " or ".join(WORDS[kind] for kind in kinds)
-        raise UserError(f"{start}{_shown(value)}; it must be {words}")
-    if value is None or nested is None:
-        return
-    if is_typeddict(nested):
-        inside = f"{where}{'.' if KEYS.search(where) else ': '}"
-        for name, hint in _hints(nested).items():
-            if name in value:
-                _check(f"{where}: {name}=", f"{inside}{name}", value[name], hint)
-            elif name in nested.__required_keys__:
-                words = " or ".join(WORDS[kind] for kind in _kinds(hint)[0])
-                raise UserError(f"{where}: {name} is missing; it must be {words}")
-        return
-    for label, item in _items(value):
-        item_kinds, deeper = _kinds(get_args(nested)[-1])
-        if deeper or not _fits(item, item_kinds):
-            start = f"{where}, {label}{'=' if isinstance(value, dict) else ' is '}"
-            _check(start, f"{where}, {label}", item, get_args(nested)[-1])
-
-
-def _items(value: Any) -> Iterable[tuple[str, Any]]:
-    if isinstance(value, dict):
-        return value.items()
-    return ((f"number {number}", item) for number, item in enumerate(value, 1))
-
-
-_hints = cache(get_type_hints)
-
-
-@cache
-def _kinds(form: Any) -> tuple[tuple[Any, ...], Any]:
-    """Return the types that a value with this annotation may have after it is read from JSON, and
-    the annotation of a list or an object, whose content is checked, too; else None.
-    """
-    options = get_args(form) if isinstance(form, UnionType) else (form,)
-    plain = [dict if is_typeddict(option) else get_origin(option) or option for option in options]
-    kinds = dict.fromkeys(READ.get(kind, kind) for kind in plain)
-    if NUMBER in kinds:
-        kinds.pop(int, None)
-    checked = is_typeddict(options[0]) or get_origin(options[0]) in (list, dict)
-    return (*kinds,), options[0] if checked else None
+    try:
+        _adapter(form).validate_python(value, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = "".join(f"{part}: " for part in first["loc"])
+        given = "" if first["type"] == "missing" else f", not {_shown(first['input'])}"
+        raise UserError(f"{where}: {place}{first['msg']}{given}") from None
+    if finite(value) != value:
+        raise UserError(f"{where}: a number is not finite: restore the file")
 
 
 def _parsed(where: str, line: str) -> Any:
@@ -185,7 +131,7 @@ def _check_run(where: str, run: Any, factors: list[str]) -> None:
     if "short" in run:
         _check_end(f"{where}: short", run["short"])
     if run["status"] == "failed" and "error" not in run:
-        raise UserError(f"{where}: error is missing; it must be {WORDS[str]}")
+        raise UserError(f"{where}: error is missing")
 
 
 def _check_end(where: str, end: Any) -> None:
@@ -202,17 +148,6 @@ def _check_end(where: str, end: Any) -> None:
     for name in ("curve", "training"):
         if len({len(values) for values in end.get(name, {}).values()}) > 1:
             raise UserError(f"{where}: {name} must hold lists of equal length")
-
-
-def _fits(value: Any, kinds: tuple[Any, ...]) -> bool:
-    return any(_is(value, kind) for kind in kinds)
-
-
-def _is(value: Any, kind: Any) -> bool:
-    if kind in (int, NUMBER):
-        largest = sys.float_info.max  # comparisons with NaN are false
-        return not isinstance(value, bool) and isinstance(value, kind) and abs(value) <= largest
-    return isinstance(value, kind)
 
 
 def _shown(value: Any) -> str:

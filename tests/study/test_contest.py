@@ -81,9 +81,9 @@ def test_a_verdict_that_fresh_seeds_were_not_asked_for_has_no_word(change):
     ("change", "message"),
     [
         ({"replication": "weaker"}, "replication=weaker.*reproduced"),
-        ({"replication": 1}, "replication=1; it must be text"),
-        ({"first": {}}, "number 1: first: verdict is missing"),
-        ({"fresh": {"verdict": "supported", "grade": "much"}}, "fresh: effect is missing"),
+        ({"replication": 1}, "replication: Input should be a valid string, not 1"),
+        ({"first": {}}, "number 1: first: verdict: Field required"),
+        ({"fresh": {"verdict": "supported", "grade": "much"}}, "fresh: effect: Field required"),
     ],
 )
 def test_a_damaged_contest_is_named(tmp_path, change, message):
