@@ -1,8 +1,8 @@
 """List every option of every config group with a one-line summary, without importing its class.
 
 The summary is the comment at the start of the option's YAML file. Without a comment, the summary is
-the first line of the docstring of the module that defines the option's class, with the keys that
-the option sets.
+the first paragraph of the docstring of the option's class, or of the module if it has no other
+class, with the keys that the option sets.
 """
 
 import ast
@@ -90,17 +90,22 @@ def _summary(path: Path) -> str:
 
 
 def _docstring(target: str) -> str:
-    """Return the first line of the docstring of the module that defines a class of ablate or of
-    the catalogue, without its full stop.
+    """Return the first paragraph of the docstring of a class of ablate or of the catalogue, without
+    its full stop.
 
-    `target` is the full name of the class. If the class is elsewhere, `target` itself is returned.
+    The docstring of a module without other classes stands for the docstring of the class. `target`
+    is the full name of the class. If the class is elsewhere, `target` itself is returned.
     """
     package, *names = target.split(".")
     homes = {path.name: path for path in (catalogue(), PACKAGE) if path}
     if package not in homes or not names:
         return target
-    source = homes[package].joinpath(*names[:-1]).with_suffix(".py")
-    if not source.is_file():
+    module = homes[package].joinpath(*names[:-1])
+    source = next(filter(Path.is_file, (module.with_suffix(".py"), module / "__init__.py")), None)
+    if source is None:
         return target
-    docstring = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""
-    return docstring.partition("\n")[0].rstrip(".")
+    tree = ast.parse(source.read_text(encoding="utf-8"))
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    documented = classes.get(names[-1], tree) if len(classes) > 1 else tree
+    paragraph = (ast.get_docstring(documented) or "").partition("\n\n")[0]
+    return " ".join(paragraph.split()).rstrip(".")

@@ -10,6 +10,7 @@ that its key requires. All names are checked before any of them is imported.
 
 import functools
 import sys
+from abc import ABC
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -142,11 +143,11 @@ def _is_allowed(words: Words, levels: list[Words]) -> bool:
 
 
 def _interfaces(kind: type) -> set[type]:
-    """Return the interfaces that a class implements: its base classes in ablate modules named
-    `base`.
+    """Return the interfaces that a class implements: its base classes in ablate that subclass ABC
+    directly.
     """
     ours = (base for base in kind.__mro__ if base.__module__.startswith("ablate."))
-    return {base for base in ours if base.__module__.endswith(".base")}
+    return {base for base in ours if ABC in base.__bases__}
 
 
 def _lies_in(name: Any, trust: Sequence[str]) -> bool:

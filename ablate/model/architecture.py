@@ -15,7 +15,7 @@ from ablate.model.embedding.base import Embedding
 from ablate.model.embedding.table import Table
 from ablate.model.feed_forward.base import FeedForward
 from ablate.model.head.base import Head
-from ablate.model.norm.base import Norm
+from ablate.model.norm import Norm
 from ablate.model.padding.base import Padding
 from ablate.model.parametrisation.base import Parametrisation
 from ablate.model.position.base import Position

@@ -12,7 +12,7 @@ from ablate.model.architecture import Architecture
 from ablate.model.assembled import Assembled
 from ablate.model.attention.base import Kernel
 from ablate.model.base import Seq2Seq
-from ablate.model.norm.base import Norm
+from ablate.model.norm import Norm
 from ablate.model.padding.base import Padding
 from ablate.model.position.base import Position
 from ablate.model.projections.base import Projections

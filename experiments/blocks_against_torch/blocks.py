@@ -27,8 +27,7 @@ from ablate.model.feed_forward.base import FeedForward
 from ablate.model.feed_forward.position_wise import PositionWise
 from ablate.model.inspect import hooked, weights_of
 from ablate.model.linear import Linear
-from ablate.model.norm.base import Norm
-from ablate.model.norm.layer_norm import LayerNorm
+from ablate.model.norm import LayerNorm, Norm
 from ablate.model.padding.base import Mask
 from ablate.model.position.base import Position
 from ablate.model.residual.post_ln import PostLN

@@ -15,8 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ablate.model.norm.base import Norm
-from ablate.model.norm.batch_norm import BatchNorm
+from ablate.model.norm import BatchNorm, Norm
 from ablate.model.transformer import Transformer
 from experiments.shared.probe.draws import Measured, RandomModels, moved
 

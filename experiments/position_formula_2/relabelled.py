@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ablate.errors import UserError
 from ablate.model.base import Seq2Seq
-from ablate.model.norm.base import Norm
+from ablate.model.norm import Norm
 from ablate.model.position.sinusoidal import Sinusoidal
 from ablate.model.projections.base import Identity
 from ablate.model.transformer import Transformer

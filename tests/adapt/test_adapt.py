@@ -2,7 +2,6 @@
 
 import functools
 import re
-from importlib import import_module
 from pathlib import Path
 
 import hydra
@@ -12,6 +11,7 @@ from hydra.utils import get_class
 from omegaconf import OmegaConf
 from torch.nn import functional as F
 
+from ablate.adapt.base import Adapt
 from ablate.config.construct import construct
 from ablate.config.location import CONF
 from ablate.errors import UserError
@@ -20,6 +20,7 @@ from ablate.model.base import Seq2Seq
 from ablate.model.build import build
 from ablate.model.inspect import attention_weights
 from ablate.model.sublayer import LayerContext
+from ablate.testing.documented import docstrings
 
 ADAPTS = sorted(path.stem for path in CONF.glob("adapt/*.yaml"))
 VOCAB = 20
@@ -84,12 +85,11 @@ def shake(model):
 
 @every_adapt
 def test_the_class_says_what_it_is(level):
-    target = OmegaConf.load(CONF / f"adapt/{level}.yaml")._target_
-    assert target.startswith(f"ablate.adapt.{level.partition('_inputs')[0]}.")
-    text = import_module(target.rpartition(".")[0]).__doc__
+    kind = get_class(OmegaConf.load(CONF / f"adapt/{level}.yaml")._target_)
+    text = docstrings(kind)
     assert all(part in text for part in ("Equation:", "Source:", "What differs:", "What to expect"))
     assert re.search(r"arXiv:\d{4}\.\d{4,5}", text)
-    assert get_class(target).__bases__[0].__module__ == "ablate.adapt.base"
+    assert kind.__bases__ == (Adapt,)
 
 
 @every_adapt

@@ -3,11 +3,11 @@
 import gzip
 import re
 import shutil
-from importlib import import_module
 
 import hydra
 import pytest
 import torch
+from hydra.utils import get_class
 from omegaconf import OmegaConf
 
 from ablate.config.catalogue import option_files
@@ -21,6 +21,7 @@ from ablate.initial.seeded import initialise
 from ablate.model.build import build
 from ablate.record.files import read_tensors, seal, write_json, write_tensors
 from ablate.record.identity import digest, parts
+from ablate.testing.documented import docstrings
 from experiments.pretrained_embeddings.glove import Glove, company
 
 LINES = ["ein Hund läuft .", "zwei Hunde laufen schnell .", "die Katze schläft ."]
@@ -74,7 +75,7 @@ def from_file(path, side="src"):
 @pytest.mark.parametrize("level", option_files("initial"))
 def test_every_level_says_what_it_is(level):
     target = OmegaConf.load(option_files("initial")[level])._target_
-    text = import_module(target.rpartition(".")[0]).__doc__
+    text = docstrings(get_class(target))
     assert all(part in text for part in ("Equation:", "Source:", "What differs:", "What to expect"))
     assert re.search(r"arXiv:\d{4}\.\d{4,5}|doi:10\.", text)
 

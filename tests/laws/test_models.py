@@ -16,6 +16,7 @@ from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.base import Causal, CausalDocuments, Seq2Seq
 from ablate.model.build import build
 from ablate.model.laws import Law
+from ablate.testing.documented import docstrings
 
 PAD, VOCAB = 0, 20
 # a size is a config that names another model in its defaults
@@ -275,7 +276,6 @@ def test_parts_are_named_by_stacks_that_read_something(level):
 
 def test_a_models_docstring_cites_a_source(level):
     import re
-    from importlib import import_module
 
-    target = OmegaConf.load(CONF / f"model/{level}.yaml")._target_
-    assert re.search(r"arXiv:\d{4}\.\d{4,5}", import_module(target.rpartition(".")[0]).__doc__)
+    kind = get_class(OmegaConf.load(CONF / f"model/{level}.yaml")._target_)
+    assert re.search(r"arXiv:\d{4}\.\d{4,5}", docstrings(kind))

@@ -25,7 +25,7 @@ def transformer():
     from ablate.model.embedding.separate import Separate
     from ablate.model.feed_forward.position_wise import PositionWise
     from ablate.model.head.linear import LinearHead
-    from ablate.model.norm.layer_norm import LayerNorm
+    from ablate.model.norm import LayerNorm
     from ablate.model.padding.columns import Columns
     from ablate.model.parametrisation.standard import Standard
     from ablate.model.position.none import NoPosition

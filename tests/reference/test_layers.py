@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 @pytest.mark.parametrize("padding", ["counted", "left_out"])
 def test_batch_norm(padding):
-    from ablate.model.norm.batch_norm import BatchNorm
+    from ablate.model.norm import BatchNorm
 
     ours = BatchNorm(d_model=6, eps=1e-3, momentum=0.2, padding=padding)
     theirs = nn.BatchNorm1d(6, eps=1e-3, momentum=0.2)
@@ -32,7 +32,7 @@ def test_batch_norm(padding):
 
 
 def test_layer_norm_plain():
-    from ablate.model.norm.layer_norm_plain import LayerNormPlain
+    from ablate.model.norm import LayerNormPlain
 
     x = torch.randn(3, 4, 10) * 5 + 2
     theirs = nn.LayerNorm(10, eps=1e-3, elementwise_affine=False)
@@ -48,7 +48,7 @@ def test_layer_norm_plain():
     ],
 )
 def test_layer_norm_no_bias(shape):
-    from ablate.model.norm.layer_norm_no_bias import LayerNormNoBias
+    from ablate.model.norm import LayerNormNoBias
 
     x = torch.randn(shape) * 5 + 2
     theirs = nn.LayerNorm(shape[-1], eps=1e-3, bias=False)
@@ -70,7 +70,7 @@ def run(residual, x, maps):
 @pytest.fixture
 def residual():
     """Build a residual around three sub-layers, told that the model is n and m layers deep."""
-    from ablate.model.norm.layer_norm_plain import LayerNormPlain
+    from ablate.model.norm import LayerNormPlain
     from ablate.model.residual.base import Depth
 
     def built(kind, stack="decoder", n=2, m=1, sublayers=3):

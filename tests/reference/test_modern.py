@@ -11,8 +11,7 @@ from ablate.loss.z_loss import ZLoss
 from ablate.model.attention.qk_norm import QKNorm
 from ablate.model.feed_forward.gated import ACTIVATIONS, Gated
 from ablate.model.feed_forward.position_wise import PositionWise
-from ablate.model.norm.dynamic_tanh import DynamicTanh
-from ablate.model.norm.layer_norm import LayerNorm
+from ablate.model.norm import DynamicTanh, LayerNorm
 from ablate.model.padding.base import Mask
 from ablate.model.residual.base import Depth
 from ablate.model.residual.peri_ln import PeriLN

@@ -41,7 +41,7 @@ def test_multi_head_attention(n_keys):
 
 
 def test_layer_norm():
-    from ablate.model.norm.layer_norm import LayerNorm
+    from ablate.model.norm import LayerNorm
 
     x = torch.randn(3, 4, 10) * 5 + 2
     theirs = nn.LayerNorm(10, eps=1e-3)
@@ -49,14 +49,14 @@ def test_layer_norm():
 
 
 def test_rms_norm():
-    from ablate.model.norm.rms_norm import RMSNorm
+    from ablate.model.norm import RMSNorm
 
     x = torch.randn(3, 4, 10) * 5 + 2
     torch.testing.assert_close(RMSNorm(d_model=10, eps=1e-3)(x), nn.RMSNorm(10, eps=1e-3)(x))
 
 
 def test_std_eps_by_torch_std():
-    from ablate.model.norm.std_eps import StdEps
+    from ablate.model.norm import StdEps
 
     x = torch.randn(3, 4, 10) * 5 + 2
     expected = (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + 0.5)

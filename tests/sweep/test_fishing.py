@@ -135,7 +135,7 @@ def test_a_level_that_changed_under_its_name_is_told(swept, tmp_path):
     study = study.replace("      treatment", "      where: {model/norm: mine}\n      treatment")
     study = study.replace("params: {", 'params: {model/norm: "mine,layer_norm", ')
     (tmp_path / "own" / "experiment" / "fished.yaml").write_text(study)
-    option = "_target_: ablate.model.norm.layer_norm.LayerNorm\n_partial_: true\neps: "
+    option = "_target_: ablate.model.norm.LayerNorm\n_partial_: true\neps: "
     level.write_text(f"{option}1.0e-5\n")
     assert not judged(swept())["exploratory"]
     level.write_text(f"{option}1.0e-3\n")

@@ -69,7 +69,7 @@ def test_what_a_run_of_the_installed_version_writes_passes(compose, levels):
         *("torch.load", "torch.hub.load", "torch.os.system", "torch.nn.LayerNorm"),
         *("ablate.config.check.difflib.Differ", "ablate.train.restore.Path"),
         *("ablate.search.largest.Largest", "ablate.sweep.hooks.SweepHooks", f"{GREEDY}.__init__"),
-        *("ablate.model.norm.layer_norm.LayerNorm", "pytorch_lightning.Trainer"),
+        *("ablate.model.norm.LayerNorm", "pytorch_lightning.Trainer"),
         *("", "ablate", None, 7, [GREEDY]),
     ],
 )
@@ -108,7 +108,7 @@ def test_a_component_is_built_in_the_way_of_the_tree(words):
         check_targets(search(**words), [])
     with pytest.raises(UserError, match=r"^model\.dropout has "):
         check_targets({"model": {"dropout": words}}, [])
-    as_number = {"_target_": "ablate.model.norm.layer_norm.LayerNorm", "_partial_": 1}
+    as_number = {"_target_": "ablate.model.norm.LayerNorm", "_partial_": 1}
     with pytest.raises(UserError, match=r"^model\.norm has .* and _partial_=1"):
         check_targets({"model": {"norm": as_number}}, [])
 

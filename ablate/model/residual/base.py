@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from ablate.model.dropout import Dropout
 from ablate.model.laws import Law
-from ablate.model.norm.base import Norm
+from ablate.model.norm import Norm
 
 Tokens = Float[Tensor, "B L D"]
 Real = Bool[Tensor, "B L"] | None  # False at padding; None in decoding, without padding

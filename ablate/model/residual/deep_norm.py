@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from ablate.model.laws import Law
-from ablate.model.norm.base import Norm
+from ablate.model.norm import Norm
 from ablate.model.residual.base import Apply, Depth, Real, Residual, Stream
 
 SMALLER = {"feed_forward", "value", "output"}

@@ -11,7 +11,7 @@ What to expect: gradients reach every layer through q as in Pre-LN, and layers s
 
 from collections.abc import Callable
 
-from ablate.model.norm.base import Norm
+from ablate.model.norm import Norm
 from ablate.model.residual.base import Apply, Depth, Real, Residual, Stream, Tokens
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from torch import nn
 
-from ablate.model.norm.base import Norm
+from ablate.model.norm import Norm
 from ablate.model.residual.base import Apply, Depth, Real, Residual, Stream, Tokens
 
 

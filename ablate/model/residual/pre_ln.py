@@ -11,7 +11,7 @@ What to expect: trains without warm-up; with warm-up and moderate depth no bette
 
 from collections.abc import Callable
 
-from ablate.model.norm.base import Norm
+from ablate.model.norm import Norm
 from ablate.model.residual.base import Apply, Depth, Real, Residual, Stream, Tokens
 
 

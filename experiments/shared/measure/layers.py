@@ -22,8 +22,7 @@ from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 from ablate.measure.base import Measure
 from ablate.model.inspect import hooked, scale_of
-from ablate.model.norm.base import Norm
-from ablate.model.norm.none import NoNorm
+from ablate.model.norm import NoNorm, Norm
 from ablate.model.residual.base import Apply
 from ablate.model.stack import Stack
 from ablate.model.transformer import Transformer
