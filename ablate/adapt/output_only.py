@@ -13,7 +13,7 @@ import torch
 from ablate.adapt.base import Adapt
 from ablate.errors import UserError
 from ablate.model.base import Model
-from ablate.model.head.linear import LinearHead
+from ablate.model.head import LinearHead
 
 
 class OutputOnly(Adapt):

@@ -11,8 +11,8 @@ from ablate.data.tokenizer import Tokenizers
 from ablate.errors import UserError
 from ablate.initial.base import Initial
 from ablate.model.base import Model
-from ablate.model.projections.base import Identity
-from ablate.model.residual.base import Residual
+from ablate.model.projections import Identity
+from ablate.model.residual import Residual
 from ablate.model.stack import Stack
 
 ENDS = ("output.weight", "outer.weight")  # suffixes of the names of output projections

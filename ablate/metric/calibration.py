@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torchmetrics import Metric
 
-from ablate.model.head.base import Head
+from ablate.model.head import Head
 
 BINS = 15
 # confidences are rounded to 1e-9, so that sums of up to 8 million tokens are exact

@@ -13,18 +13,18 @@ from ablate.model.block.base import Block
 from ablate.model.dropout import Rates
 from ablate.model.embedding.base import Embedding
 from ablate.model.embedding.table import Table
-from ablate.model.feed_forward.base import FeedForward
-from ablate.model.head.base import Head
+from ablate.model.feed_forward import FeedForward
+from ablate.model.head import Head
 from ablate.model.norm import Norm
 from ablate.model.padding.base import Padding
 from ablate.model.parametrisation.base import Parametrisation
 from ablate.model.position.base import Position
-from ablate.model.projections.base import Projections
-from ablate.model.residual.base import Depth, Residual
+from ablate.model.projections import Projections
+from ablate.model.residual import Depth, Residual
 from ablate.model.sizes import check_positive, head_width, shared_layers
 from ablate.model.stack import Stack
 from ablate.model.sublayer import Sublayer
-from ablate.model.values.base import Values
+from ablate.model.values import Values
 
 
 @dataclass(frozen=True, kw_only=True)

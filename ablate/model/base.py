@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from ablate.model.attention.base import Kernel
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.cache import Cache
-from ablate.model.head.base import Head
+from ablate.model.head import Head
 from ablate.model.laws import Law
 from ablate.model.stack import Stack
 

@@ -18,7 +18,7 @@ from ablate.model.cache import Cache
 from ablate.model.dropout import Dropout
 from ablate.model.linear import to_product_dtype
 from ablate.model.position.base import Position
-from ablate.model.residual.base import Residual
+from ablate.model.residual import Residual
 from ablate.model.sublayer import LayerContext, Memory, Slots, Sublayer
 
 

@@ -15,7 +15,7 @@ from ablate.model.base import Seq2Seq
 from ablate.model.norm import Norm
 from ablate.model.padding.base import Padding
 from ablate.model.position.base import Position
-from ablate.model.projections.base import Projections
+from ablate.model.projections import Projections
 from ablate.model.sizes import check_positive
 from ablate.model.stack import Stack, StackCache
 from ablate.model.sublayer import Memory

@@ -28,7 +28,7 @@ from pytorch_lightning.trainer.states import TrainerFn
 from torch import Tensor, nn
 
 from ablate.model.base import Model
-from ablate.model.residual.base import Apply, Residual
+from ablate.model.residual import Apply, Residual
 
 # index of the sub-layer, stream, sub-layer, mask of real tokens
 Given = tuple[int, Any, Apply, Tensor]

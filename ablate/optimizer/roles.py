@@ -11,8 +11,7 @@ from torch import Tensor, nn
 from torch.nn.utils.parametrize import ParametrizationList
 
 from ablate.model.embedding.base import Embedding
-from ablate.model.head.base import Head
-from ablate.model.head.linear import LinearHead
+from ablate.model.head import Head, LinearHead
 from ablate.model.parametrisation.base import FanIn
 from ablate.model.parametrisation.standard import parametrisation_of
 

@@ -23,7 +23,7 @@ from ablate.evidence.outcome import UNSTABLE, VAL_NLL, threshold
 from ablate.evidence.types import Levels, Study
 from ablate.metric.derived import derived_names
 from ablate.model.base import Model
-from ablate.model.residual.base import Residual
+from ablate.model.residual import Residual
 from ablate.observe.sublayers import NAMES
 from ablate.optimizer.base import make_optimizer
 from ablate.record.label import key, place

@@ -23,15 +23,13 @@ from ablate.model.attention.multi_head import (
     MultiHeadAttention,
     SelfAttention,
 )
-from ablate.model.feed_forward.base import FeedForward
-from ablate.model.feed_forward.position_wise import PositionWise
+from ablate.model.feed_forward import FeedForward, PositionWise
 from ablate.model.inspect import hooked, weights_of
 from ablate.model.linear import Linear
 from ablate.model.norm import LayerNorm, Norm
 from ablate.model.padding.base import Mask
 from ablate.model.position.base import Position
-from ablate.model.residual.post_ln import PostLN
-from ablate.model.residual.pre_ln import PreLN
+from ablate.model.residual import PostLN, PreLN
 from ablate.model.stack import Stack
 from ablate.model.sublayer import Memory, Sublayer
 from ablate.model.transformer import Transformer

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.model.feed_forward.position_wise import PositionWise
+from ablate.model.feed_forward import PositionWise
 from ablate.model.transformer import Transformer
 from experiments.shared.probe.draws import Measured, RandomModels, moved
 

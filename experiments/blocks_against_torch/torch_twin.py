@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ablate.model.residual.pre_ln import PreLN
+from ablate.model.residual import PreLN
 from ablate.model.stack import Stack
 
 # parameter of this project, torch's parameter with the same weights, and the rows of these weights

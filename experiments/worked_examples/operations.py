@@ -13,7 +13,7 @@ from torch import Tensor
 from ablate.errors import UserError
 from ablate.model.attention.explicit import softmax
 from ablate.model.embedding.table import Table
-from ablate.model.feed_forward.position_wise import ACTIVATIONS
+from ablate.model.feed_forward import ACTIVATIONS
 from ablate.model.linear import Linear
 
 Matrix = Float[Tensor, "_ _"]

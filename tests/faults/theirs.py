@@ -17,10 +17,10 @@ from ablate.model.attention.base import Kernel
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.base import Causal, Model
 from ablate.model.embedding.tied_all import TiedAll
-from ablate.model.head.linear import LinearHead
+from ablate.model.head import LinearHead
 from ablate.model.norm import Norm
 from ablate.model.position.base import Position
-from ablate.model.residual.base import Residual
+from ablate.model.residual import Residual
 from ablate.task.translation import Translation, Translations
 
 

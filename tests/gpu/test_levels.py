@@ -8,7 +8,7 @@ from hydra.utils import instantiate
 from torch.nn import functional as F
 
 from ablate.model.base import Seq2Seq
-from ablate.model.residual.base import Residual
+from ablate.model.residual import Residual
 from ablate.testing.level import CONF, levels
 from ablate.testing.loss import rows
 from ablate.testing.model import batch

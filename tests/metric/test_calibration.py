@@ -6,7 +6,7 @@ from torch.nn import functional as F
 from torchmetrics.classification import MulticlassCalibrationError
 
 from ablate.metric.calibration import Calibration, predictions
-from ablate.model.head.linear import LinearHead
+from ablate.model.head import LinearHead
 
 
 @pytest.fixture
@@ -44,8 +44,8 @@ def test_the_nll_is_that_of_the_whole_in_any_chunks(task, monkeypatch):
     whole = predictions(LinearHead(lambda: task[0]), *task[1:])
     expected = F.cross_entropy(F.linear(states, weight), targets)
     torch.testing.assert_close(whole.nll, expected)
-    monkeypatch.setattr("ablate.model.head.linear.AT_ONCE", 37 * 64 * 4)
-    monkeypatch.setattr("ablate.model.head.linear.BLOCK", 1)
+    monkeypatch.setattr("ablate.model.head.AT_ONCE", 37 * 64 * 4)
+    monkeypatch.setattr("ablate.model.head.BLOCK", 1)
     for tensor, other in zip(
         whole, predictions(LinearHead(lambda: task[0]), *task[1:]), strict=True
     ):

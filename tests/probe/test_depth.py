@@ -46,7 +46,7 @@ def test_no_sublayer_behind_a_norm_can_stop_the_gradient_of_its_skip(deep, resid
 
 
 def test_layers_are_what_the_stack_computes(deep, monkeypatch):
-    from ablate.model.residual.post_ln import PostLN
+    from ablate.model.residual import PostLN
 
     plain = PostLN.through
 

@@ -30,7 +30,7 @@ def test_the_norms_are_those_of_a_real_transformer_of_torch(measure, monkeypatch
 
 
 def test_another_sublayer_and_another_width_are_noticed(measure, monkeypatch):
-    from ablate.model.feed_forward.position_wise import PositionWise
+    from ablate.model.feed_forward import PositionWise
 
     plain = PositionWise.transform
     monkeypatch.setattr(PositionWise, "transform", lambda self, x: plain(self, x).roll(1, 1))
@@ -55,12 +55,12 @@ def test_feed_forward_networks_look_at_one_position(measure):
 
 
 def test_an_activation_that_keeps_negatives_is_noticed(measure, monkeypatch):
-    from ablate.model.feed_forward import position_wise
+    from ablate.model import feed_forward
 
     leaky = torch.nn.functional.leaky_relu
-    monkeypatch.setitem(position_wise.ACTIVATIONS, "relu", leaky)
+    monkeypatch.setitem(feed_forward.ACTIVATIONS, "relu", leaky)
     assert measure("feed_forward", draws=1)["relu_error"] > SOMETHING
-    monkeypatch.setitem(position_wise.ACTIVATIONS, "relu", position_wise.identity)
+    monkeypatch.setitem(feed_forward.ACTIVATIONS, "relu", feed_forward.identity)
     metrics = measure("feed_forward", draws=1)
     assert metrics["bend"] < NOTHING
     assert metrics["relu_error"] == metrics["without_relu"] > SOMETHING

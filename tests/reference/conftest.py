@@ -23,17 +23,16 @@ def transformer():
     from ablate.model.block.serial import Serial
     from ablate.model.dropout import Rates
     from ablate.model.embedding.separate import Separate
-    from ablate.model.feed_forward.position_wise import PositionWise
-    from ablate.model.head.linear import LinearHead
+    from ablate.model.feed_forward import PositionWise
+    from ablate.model.head import LinearHead
     from ablate.model.norm import LayerNorm
     from ablate.model.padding.columns import Columns
     from ablate.model.parametrisation.standard import Standard
     from ablate.model.position.none import NoPosition
-    from ablate.model.projections import separate
-    from ablate.model.residual.post_ln import PostLN
-    from ablate.model.residual.pre_ln import PreLN
+    from ablate.model.projections import Separate as SeparateProjections
+    from ablate.model.residual import PostLN, PreLN
     from ablate.model.transformer import ComponentOverrides, Transformer
-    from ablate.model.values.separate import Separate as SeparateValues
+    from ablate.model.values import Separate as SeparateValues
 
     def built(residual, attention, causal=True):
         kernel = {"fused": Fused, "explicit": Explicit}[attention]
@@ -52,7 +51,7 @@ def transformer():
             residual={"post_ln": PostLN, "pre_ln": PreLN}[residual],
             norm=partial(LayerNorm, eps=1e-5),
             attention=partial(kernel, scale="sqrt_d_head", fill="zero_output"),
-            projections=partial(separate.Separate, output="learned"),
+            projections=partial(SeparateProjections, output="learned"),
             padding=Columns,
             feed_forward=partial(PositionWise, activation="relu"),
             embedding=partial(Separate, scaled=True),

@@ -8,6 +8,7 @@ from ablate.data.vocabulary import PAD
 from ablate.loss.base import Loss
 from ablate.loss.cross_entropy import CrossEntropy
 from ablate.loss.label_smoothing import TARGETS, LabelSmoothing
+from ablate.model import head
 from ablate.model.dropout import Dropout, rounded
 from ablate.model.head import linear as head
 from ablate.model.head.linear import LinearHead

@@ -71,7 +71,7 @@ def run(residual, x, maps):
 def residual():
     """Build a residual around three sub-layers, told that the model is n and m layers deep."""
     from ablate.model.norm import LayerNormPlain
-    from ablate.model.residual.base import Depth
+    from ablate.model.residual import Depth
 
     def built(kind, stack="decoder", n=2, m=1, sublayers=3):
         norm = partial(LayerNormPlain, d_model=6, eps=1e-5)
@@ -87,7 +87,7 @@ def same_with_gradients(output, expected, x):
 
 
 def test_dual_streams(residual):
-    from ablate.model.residual.dual import Dual
+    from ablate.model.residual import Dual
 
     x = torch.randn(2, 4, 6, requires_grad=True)
     a, b, c = (nn.Linear(6, 6) for _ in range(3))
@@ -109,7 +109,7 @@ def test_dual_streams(residual):
     ],
 )
 def test_deep_norm(residual, stack, n, m, alpha, beta):
-    from ablate.model.residual.deep_norm import DeepNorm
+    from ablate.model.residual import DeepNorm
 
     ours = residual(DeepNorm, stack, n, m)
     x = torch.randn(2, 4, 6, requires_grad=True)
@@ -149,8 +149,8 @@ def test_deep_norm_scales_a_matrix_of_keys_and_values_once(residual):
     from ablate.model.block.serial import Serial
     from ablate.model.padding.columns import Columns
     from ablate.model.position.none import NoPosition
-    from ablate.model.projections.tied import Tied
-    from ablate.model.residual.deep_norm import DeepNorm
+    from ablate.model.projections import Tied
+    from ablate.model.residual import DeepNorm
     from ablate.model.stack import Stack
 
     attention = SelfAttention(

@@ -9,12 +9,10 @@ from torch.nn import functional as F
 from ablate.errors import UserError
 from ablate.loss.z_loss import ZLoss
 from ablate.model.attention.qk_norm import QKNorm
-from ablate.model.feed_forward.gated import ACTIVATIONS, Gated
-from ablate.model.feed_forward.position_wise import PositionWise
+from ablate.model.feed_forward import ACTIVATIONS, Gated, PositionWise
 from ablate.model.norm import DynamicTanh, LayerNorm
 from ablate.model.padding.base import Mask
-from ablate.model.residual.base import Depth
-from ablate.model.residual.peri_ln import PeriLN
+from ablate.model.residual import Depth, PeriLN
 from ablate.model.sublayer import LayerContext
 from ablate.testing.level import built, model_config
 

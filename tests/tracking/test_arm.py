@@ -98,7 +98,7 @@ def test_without_hydra_a_group_is_told_by_its_class_and_settings(compose):
     config = compose("+experiment=preln_vs_postln", "model/residual=pre_ln")
     assert not HydraConfig.initialized()
     residual, schedule = levels(config).values()
-    assert residual == {"_target_": "ablate.model.residual.pre_ln.PreLN", "_partial_": True}
+    assert residual == {"_target_": "ablate.model.residual.PreLN", "_partial_": True}
     assert schedule["_target_"].endswith(".InverseSqrt") and schedule["warmup"] == 190
     assert "warmup:190" in arm(config)
     assert choices() == {}

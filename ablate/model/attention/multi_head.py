@@ -18,11 +18,10 @@ from ablate.model.linear import hooked_output, stacked_linear
 from ablate.model.padding.base import Mask, Padding
 from ablate.model.position.base import Heads, Newest, Position, Tokens
 from ablate.model.product import stack
-from ablate.model.projections.base import Map, Projections
-from ablate.model.projections.separate import Separate
+from ablate.model.projections import Map, Projections, Separate
 from ablate.model.sublayer import VECTOR, LayerContext, Memory, Slots, Sublayer
-from ablate.model.values.base import Values
-from ablate.model.values.separate import Separate as SeparateValues
+from ablate.model.values import Separate as SeparateValues
+from ablate.model.values import Values
 
 SEPARATE = partial(Separate, output="learned")
 

@@ -23,7 +23,7 @@ from ablate.errors import UserError
 from ablate.measure.base import Measure
 from ablate.model.inspect import hooked, scale_of
 from ablate.model.norm import NoNorm, Norm
-from ablate.model.residual.base import Apply
+from ablate.model.residual import Apply
 from ablate.model.stack import Stack
 from ablate.model.transformer import Transformer
 from experiments.shared.measure.gold import sentences

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.position.none import NoPosition
-from ablate.model.projections.base import Map
+from ablate.model.projections import Map
 from ablate.model.sublayer import LayerContext, Memory
 
 Words = Float[Tensor, "L D"]  # the vectors of the words of a sentence

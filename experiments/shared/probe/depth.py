@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.data.vocabulary import PAD
-from ablate.model.residual.base import Residual
+from ablate.model.residual import Residual
 from ablate.model.stack import Stack, summed
 from ablate.model.sublayer import LayerContext
 from ablate.model.transformer import Transformer

@@ -1,33 +1,64 @@
-"""A linear head: the logits are the product of a matrix and the hidden state.
+"""The interface and the options of heads: a head maps the hidden states of a model to logits."""
 
-Equation: logits = W h.
-Source: arXiv:1706.03762, section 3.4.
-What differs: no bias. The logits of a batch are its largest tensor (4096 tokens x 8000 subwords:
-    131 MB); writing and reading them costs more than computing them. Therefore, if the loss is a
-    mean over rows, logits, loss and gradients are computed for a chunk of rows at a time, and all
-    chunks use the same memory.
-What to expect: the same results as without chunks, except for rounding.
-"""
-
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ablate import hardware
+from ablate.config.limits import Range
 from ablate.loss.base import Loss
-from ablate.model.head.base import Head
+from ablate.model.laws import Law
 from ablate.model.linear import BLOCK, blocks, hooked_output, is_compiled, product_dtype
+
+
+class Head(nn.Module, ABC):
+    """Maps hidden states to logits; in a Transformer built as `head(weight=...)`.
+
+    `weight` is a function that returns the matrix of shape "V D". The matrix may belong to the
+    embedding.
+    """
+
+    breaks: ClassVar[frozenset[Law]] = frozenset()
+
+    @abstractmethod
+    def forward(self, states: Float[Tensor, "*N D"]) -> Float[Tensor, "*N V"]:
+        """Return the logits over the target vocabulary."""
+
+    def score(
+        self, loss: Loss, states: Float[Tensor, "N D"], targets: Int[Tensor, " N"]
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """Return the objective and the negative log-likelihood, each as a mean over the targets.
+
+        States and targets have N rows, one row for each predicted token.
+        """
+        return loss(self(states), targets)
+
+    def chunks(self, n: int) -> Iterator[slice]:
+        """Yield slices that split n hidden states into chunks whose logits fit into memory."""
+        yield slice(0, n)
+
 
 AT_ONCE = 1 << 23  # bytes of logits in a chunk
 AT_ONCE_ON_GPU = 1 << 28
 
 
 class LinearHead(Head):
-    """A head with one matrix and no bias.
+    """A linear head: the logits are the product of a matrix and the hidden state.
+
+    A head with one matrix and no bias.
+
+    Equation: logits = W h.
+    Source: arXiv:1706.03762, section 3.4.
+    What differs: no bias. The logits of a batch are its largest tensor (4096 tokens x 8000
+        subwords: 131 MB); writing and reading them costs more than computing them. Therefore, if
+        the loss is a mean over rows, logits, loss and gradients are computed for a chunk of rows at
+        a time, and all chunks use the same memory.
+    What to expect: the same results as without chunks, except for rounding.
 
     Args:
         weight: function that returns the matrix, "V D", which may belong to the embedding.
@@ -123,3 +154,42 @@ class _Chunked(torch.autograd.Function):
         to_states, to_weight = ctx.saved_tensors
         mean = upstream[0] / ctx.n
         return None, None, to_states * mean, to_weight * mean
+
+
+class SoftCap(LinearHead):
+    """Soft-capped logits: a scaled tanh limits them to an interval.
+
+    A linear head whose logits pass through a scaled tanh.
+
+    Equation: logits = cap * tanh(W h / cap).
+    Source: arXiv:2408.00118, section 2 (Gemma 2: cap 30 for the logits of the last layer).
+    What differs: Gemma 2 also caps the attention scores, at 50; here attention scores are not
+        capped. The logits of a batch are computed at once, whereas `linear` computes them in
+        chunks.
+    What to expect: logits stay between -cap and cap, and small logits hardly change. The loss of a
+        trained model is nearly the same, and training takes more memory.
+
+    Args:
+        weight: function that returns the matrix of shape "V D".
+        cap: upper limit of the absolute value of a logit.
+    """
+
+    def __init__(
+        self, *, weight: Callable[[], Tensor], cap: Annotated[float, Range(0, above=True)]
+    ) -> None:
+        super().__init__(weight)
+        self.cap = cap
+
+    def forward(self, states: Float[Tensor, "*N D"]) -> Float[Tensor, "*N V"]:
+        """Return the logits over the target vocabulary."""
+        return self.cap * torch.tanh(super().forward(states) / self.cap)
+
+    def score(
+        self, loss: Loss, states: Float[Tensor, "N D"], targets: Int[Tensor, " N"]
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """Return the objective and the nll as means over the targets, from all logits at once.
+
+        `LinearHead` computes the logits and their gradient in chunks of rows. This class does not,
+        because that gradient would lack the factor of the tanh that limits the logits.
+        """
+        return loss(self(states), targets)
