@@ -24,7 +24,7 @@ from ablate.errors import UserError
 from ablate.initial.base import Initial
 from ablate.initial.seeded import initialise
 from ablate.model.base import Model
-from ablate.model.embedding.table import Table
+from ablate.model.embedding import Table
 from ablate.model.parametrisation.standard import parametrisation_of
 from ablate.seeding import stream
 

@@ -22,7 +22,7 @@ from ablate.errors import UserError
 from ablate.initial.base import Initial
 from ablate.initial.seeded import initialise
 from ablate.model.base import Model
-from ablate.model.embedding.table import Table
+from ablate.model.embedding import Table
 from ablate.record.files import digest_of
 
 SPACE = "\u2581"  # how labels of subwords show the space before a word

@@ -11,8 +11,7 @@ from ablate.model.attention.base import Kernel
 from ablate.model.attention.multi_head import Attention, CrossAttention, SelfAttention
 from ablate.model.block.base import Block
 from ablate.model.dropout import Rates
-from ablate.model.embedding.base import Embedding
-from ablate.model.embedding.table import Table
+from ablate.model.embedding import Embedding, Table
 from ablate.model.feed_forward import FeedForward
 from ablate.model.head import Head
 from ablate.model.norm import Norm

@@ -30,7 +30,7 @@ from ablate.errors import UserError
 from ablate.model.base import Model, Seq2Seq
 from ablate.model.cache import Cache
 from ablate.model.dropout import Dropout
-from ablate.model.embedding.base import Embedding
+from ablate.model.embedding import Embedding
 from ablate.model.head import LinearHead
 from ablate.model.linear import Linear
 from ablate.model.sizes import check_positive

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from torch import Tensor, nn
 from torch.nn.utils.parametrize import ParametrizationList
 
-from ablate.model.embedding.base import Embedding
+from ablate.model.embedding import Embedding
 from ablate.model.head import Head, LinearHead
 from ablate.model.parametrisation.base import FanIn
 from ablate.model.parametrisation.standard import parametrisation_of

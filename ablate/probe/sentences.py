@@ -6,7 +6,7 @@ from torch import Tensor
 
 from ablate.data.vocabulary import EOS, PAD
 from ablate.model.base import Model
-from ablate.model.embedding.table import Table
+from ablate.model.embedding import Table
 
 
 def random_sentences(

@@ -25,8 +25,7 @@ from ablate.data.tokenizer import Tokenizers
 from ablate.data.vocabulary import EOS
 from ablate.errors import UserError
 from ablate.model.base import Seq2Seq
-from ablate.model.embedding.base import Embedding
-from ablate.model.embedding.table import Table
+from ablate.model.embedding import Embedding, Table
 from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences
 from experiments.shared.probe.draws import (

@@ -24,7 +24,7 @@ from ablate.config.limits import Count, Range
 from ablate.data.vocabulary import BOS
 from ablate.errors import UserError
 from ablate.model.base import Seq2Seq
-from ablate.model.embedding.table import Table
+from ablate.model.embedding import Table
 from ablate.model.transformer import Transformer
 from ablate.probe.base import Probe
 from ablate.probe.sentences import random_sentences

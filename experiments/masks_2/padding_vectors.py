@@ -16,7 +16,7 @@ from torch import Tensor
 from ablate.data.vocabulary import PAD
 from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.multi_head import MultiHeadAttention
-from ablate.model.embedding.table import Table
+from ablate.model.embedding import Table
 from ablate.model.inspect import scale_of, weights_of
 from ablate.model.padding.base import Mask
 from ablate.model.padding.columns import Columns

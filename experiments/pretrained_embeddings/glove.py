@@ -24,8 +24,7 @@ from ablate.errors import UserError
 from ablate.initial.base import Initial
 from ablate.initial.seeded import initialise
 from ablate.model.base import Model
-from ablate.model.embedding.table import Table
-from ablate.model.embedding.tied_all import TiedAll
+from ablate.model.embedding import Table, TiedAll
 from ablate.seeding import stream
 
 WINDOW = 10

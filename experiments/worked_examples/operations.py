@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ablate.errors import UserError
 from ablate.model.attention.explicit import softmax
-from ablate.model.embedding.table import Table
+from ablate.model.embedding import Table
 from ablate.model.feed_forward import ACTIVATIONS
 from ablate.model.linear import Linear
 

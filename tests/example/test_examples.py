@@ -109,7 +109,7 @@ def test_every_example_could_have_failed(name):
 
 
 def test_a_wrong_component_fails_on_an_example(monkeypatch):
-    from ablate.model.embedding.table import Table
+    from ablate.model.embedding import Table
 
     assert totals(recompute(read("embedding"), RULE))["differs"] == 0
     right = Table.forward

@@ -16,7 +16,7 @@ from ablate.metric.table import Metric
 from ablate.model.attention.base import Kernel
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.base import Causal, Model
-from ablate.model.embedding.tied_all import TiedAll
+from ablate.model.embedding import TiedAll
 from ablate.model.head import LinearHead
 from ablate.model.norm import Norm
 from ablate.model.position.base import Position

@@ -267,7 +267,7 @@ def test_a_matrix_of_both_languages_learns_from_both_texts(config):
     joint = Tokenizers.train(construct(config.tokenizer), Pairs(["x y z"], ["u v w"]))
     size = joint.src.size
     node = OmegaConf.merge(
-        config.model, {"embedding": {"_target_": "ablate.model.embedding.tied_all.TiedAll"}}
+        config.model, {"embedding": {"_target_": "ablate.model.embedding.TiedAll"}}
     )
     weights = []
     for initial in (Glove(text=Company(target="u v"), steps=1), construct(SEEDED)):

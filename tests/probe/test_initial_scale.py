@@ -11,7 +11,7 @@ SMALL = dict(sentences=4, length=6)
 @pytest.fixture
 def drawn(monkeypatch):
     """Let the initial values of embeddings have another deviation."""
-    from ablate.model.embedding.table import Table
+    from ablate.model.embedding import Table
 
     def with_deviation(deviation):
         def draw(self, parameter, generator):

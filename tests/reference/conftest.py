@@ -22,7 +22,7 @@ def transformer():
     from ablate.model.attention.fused import Fused
     from ablate.model.block.serial import Serial
     from ablate.model.dropout import Rates
-    from ablate.model.embedding.separate import Separate
+    from ablate.model.embedding import Separate
     from ablate.model.feed_forward import PositionWise
     from ablate.model.head import LinearHead
     from ablate.model.norm import LayerNorm

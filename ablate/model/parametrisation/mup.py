@@ -26,8 +26,7 @@ from torch import nn
 from ablate.config.limits import Count
 from ablate.errors import UserError
 from ablate.model.attention.base import Kernel
-from ablate.model.embedding.base import Embedding
-from ablate.model.embedding.table import Table
+from ablate.model.embedding import Embedding, Table
 from ablate.model.laws import Law
 from ablate.model.parametrisation.base import Parametrisation
 from ablate.model.position.base import Position
