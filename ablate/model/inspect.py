@@ -15,7 +15,7 @@ from ablate.model.attention.base import Kernel
 from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.fused import Fused
 from ablate.model.base import Model
-from ablate.model.padding.base import Mask
+from ablate.model.padding import Mask
 
 
 @torch.no_grad()

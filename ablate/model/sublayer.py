@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from ablate.model.cache import Cache
 from ablate.model.laws import Law
-from ablate.model.padding.base import Mask
+from ablate.model.padding import Mask
 from ablate.model.position.base import Heads, Newest, Position, Positions, Tokens
 
 # torch's CPU kernels compute the exponentials of rows below 16 floats one by one, about ten times

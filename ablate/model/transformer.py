@@ -13,7 +13,7 @@ from ablate.model.assembled import Assembled
 from ablate.model.attention.base import Kernel
 from ablate.model.base import Seq2Seq
 from ablate.model.norm import Norm
-from ablate.model.padding.base import Padding
+from ablate.model.padding import Padding
 from ablate.model.position.base import Position
 from ablate.model.projections import Projections
 from ablate.model.sizes import check_positive

@@ -22,7 +22,7 @@ from ablate.model.attention.base import Kernel
 from ablate.model.attention.multi_head import CrossAttention, MultiHeadAttention, SelfAttention
 from ablate.model.attention.uniform import Uniform
 from ablate.model.inspect import weights_of
-from ablate.model.padding.base import Mask
+from ablate.model.padding import Mask
 from ablate.model.transformer import Transformer
 from experiments.shared.probe import attention_loops as loops
 from experiments.shared.probe.attention_loops import (

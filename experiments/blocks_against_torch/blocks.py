@@ -27,7 +27,7 @@ from ablate.model.feed_forward import FeedForward, PositionWise
 from ablate.model.inspect import hooked, weights_of
 from ablate.model.linear import Linear
 from ablate.model.norm import LayerNorm, Norm
-from ablate.model.padding.base import Mask
+from ablate.model.padding import Mask
 from ablate.model.position.base import Position
 from ablate.model.residual import PostLN, PreLN
 from ablate.model.stack import Stack

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.multi_head import SelfAttention
-from ablate.model.padding.base import Mask
+from ablate.model.padding import Mask
 from experiments.shared.probe.attention_loops import Words, projected, read
 from experiments.shared.probe.divided_heads import with_heads
 from experiments.shared.probe.draws import Measured, moved

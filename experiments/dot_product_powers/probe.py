@@ -23,7 +23,7 @@ from ablate.errors import UserError
 from ablate.model.attention.cosine import Cosine
 from ablate.model.attention.multi_head import MultiHeadAttention, SelfAttention
 from ablate.model.inspect import weights_of
-from ablate.model.padding.base import Mask
+from ablate.model.padding import Mask
 from ablate.model.transformer import Transformer
 from experiments.dot_product_powers import hand_set_heads
 from experiments.dot_product_powers.hand_set_heads import weights_and_scores

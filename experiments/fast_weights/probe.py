@@ -24,7 +24,7 @@ from ablate.model.attention.delta_rule import features as delta_features
 from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.linear import EPS, LinearAttention
 from ablate.model.attention.multi_head import SelfAttention
-from ablate.model.padding.base import Mask
+from ablate.model.padding import Mask
 from ablate.model.transformer import Transformer
 from experiments.shared.probe.attention_loops import Words, merged, projected, read
 from experiments.shared.probe.draws import Measured, RandomModels, moved

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from ablate.model.attention.explicit import Explicit
 from ablate.model.embedding import Table
 from ablate.model.feed_forward import PositionWise
-from ablate.model.padding.base import Mask
+from ablate.model.padding import Mask
 from ablate.model.position.sinusoidal import Sinusoidal
 from experiments.shared.probe.draws import Measured
 

@@ -18,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ablate.model.attention.base import Kernel
-from ablate.model.padding.base import Mask
+from ablate.model.padding import Mask
 from ablate.model.transformer import Transformer
 from experiments.shared.probe.draws import Measured, RandomModels, each_replaced, moved
 from experiments.shared.probe.influence import influence

@@ -19,7 +19,7 @@ from torch.nn import functional as F
 from ablate.model.attention.base import Kernel
 from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.fused import Fused
-from ablate.model.padding.base import Mask
+from ablate.model.padding import Mask
 from ablate.model.transformer import Transformer
 from experiments.shared.probe.draws import Measured, RandomModels
 

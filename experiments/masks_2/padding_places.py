@@ -17,8 +17,7 @@ from torch.nn import functional as F
 
 from ablate.config.limits import Count
 from ablate.data.vocabulary import PAD
-from ablate.model.padding.columns import Columns
-from ablate.model.padding.none import NoPadding
+from ablate.model.padding import Columns, NoPadding
 from ablate.model.sublayer import Memory
 from ablate.model.transformer import Transformer
 from experiments.shared.probe.draws import Measured, RandomModels, moved

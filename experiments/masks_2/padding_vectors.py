@@ -18,10 +18,7 @@ from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.embedding import Table
 from ablate.model.inspect import scale_of, weights_of
-from ablate.model.padding.base import Mask
-from ablate.model.padding.columns import Columns
-from ablate.model.padding.none import NoPadding
-from ablate.model.padding.rows_and_columns import RowsAndColumns
+from ablate.model.padding import Columns, Mask, NoPadding, RowsAndColumns
 from ablate.model.sublayer import LayerContext, Memory
 from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences

@@ -119,7 +119,7 @@ def test_a_wrong_component_fails_on_an_example(monkeypatch):
 
 def test_the_chain_is_what_the_components_compute():
     from ablate.model.attention.explicit import Explicit
-    from ablate.model.padding.base import Mask
+    from ablate.model.padding import Mask
     from ablate.model.position.sinusoidal import Sinusoidal
 
     tensors = chain(read("attention"))

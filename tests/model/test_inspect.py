@@ -71,7 +71,7 @@ KERNELS = sorted(path.stem for path in CONF.glob("model/attention/*.yaml"))
 @pytest.mark.parametrize("option", KERNELS)
 def test_a_scale_is_that_of_the_softmax_or_refused(build_model, option):
     from ablate.model.inspect import scale_of, weights_of
-    from ablate.model.padding.base import Mask
+    from ablate.model.padding import Mask
 
     model = build_model(f"model/attention@model.encoder.attention={option}", "model.d_head=8")
     kernel = dict(model.attentions())["encoder.0.self"].eval()

@@ -26,7 +26,7 @@ def tensors(n_keys):
 
 def masks(n_keys):
     """Return masks of all the kinds that paddings make, no row fully masked but with queries."""
-    from ablate.model.padding.base import Mask
+    from ablate.model.padding import Mask
 
     keys = torch.arange(n_keys) < torch.tensor([n_keys, 2])[:, None]
     queries = torch.arange(5) < torch.tensor([3, 5])[:, None]
@@ -97,7 +97,7 @@ def test_only_torchs_kernel_reads_heads_that_are_not_contiguous():
 @pytest.mark.parametrize(("length", "copied"), [(48, True), (49, False)])
 def test_heads_are_copied_only_for_explicit_attention(length, copied):
     from ablate.model.attention.multi_head import SelfAttention
-    from ablate.model.padding.columns import Columns
+    from ablate.model.padding import Columns
 
     sizes = {"d_model": 12, "n_heads": 3, "d_head": 4}
     attention = SelfAttention(**sizes, kernel=fused(), padding=Columns(), causal=True)

@@ -100,7 +100,7 @@ REFERENCES = {
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("case", REFERENCES)
 def test_a_kernel_equals_a_loop(kernel, case, causal):
-    from ablate.model.padding.base import Mask
+    from ablate.model.padding import Mask
 
     options, reference = REFERENCES[case]
     ours = kernel(case.partition(" ")[0], **options)
@@ -138,7 +138,7 @@ def test_a_kernel_equals_a_loop(kernel, case, causal):
     ],
 )
 def test_a_recurrence_is_the_causal_form(kernel, level, options):
-    from ablate.model.padding.base import Mask
+    from ablate.model.padding import Mask
     from ablate.model.sublayer import Slots
 
     ours = kernel(level, **options).double()
@@ -154,7 +154,7 @@ def test_a_recurrence_is_the_causal_form(kernel, level, options):
 
 @pytest.mark.parametrize("offset", [-2, 0, 1])
 def test_a_fixed_offset_moves_the_values(kernel, offset):
-    from ablate.model.padding.base import Mask
+    from ablate.model.padding import Mask
 
     q, k, v = torch.randn(3, 2, 2, 5, D_HEAD)
     keys = torch.arange(5) < torch.tensor([5, 3])[:, None]
@@ -171,7 +171,7 @@ def test_a_fixed_offset_moves_the_values(kernel, offset):
 )
 @pytest.mark.parametrize("level", ["explicit", "fused"])
 def test_further_divisors(kernel, level, scale, factor):
-    from ablate.model.padding.base import Mask
+    from ablate.model.padding import Mask
 
     q, k, v = torch.randn(3, 2, 2, 50, D_HEAD)
     expected = F.scaled_dot_product_attention(q, k, v, scale=factor)
@@ -179,7 +179,7 @@ def test_further_divisors(kernel, level, scale, factor):
 
 
 def test_the_learned_scale_starts_at_the_divisor_and_has_its_gradient(kernel):
-    from ablate.model.padding.base import Mask
+    from ablate.model.padding import Mask
 
     ours = kernel("learned_scale")
     q, k, v = torch.randn(3, 2, 2, 5, D_HEAD)
@@ -191,7 +191,7 @@ def test_the_learned_scale_starts_at_the_divisor_and_has_its_gradient(kernel):
 
 
 def test_linformer_is_attention_to_projected_keys_and_values(kernel):
-    from ablate.model.padding.base import Mask
+    from ablate.model.padding import Mask
 
     ours = kernel("linformer", rank=3, max_length=9)
     q, k, v = (torch.randn(2, 2, 5, D_HEAD, requires_grad=True) for _ in range(3))
@@ -218,7 +218,7 @@ def test_linformer_is_attention_to_projected_keys_and_values(kernel):
 
 def test_linformer_takes_padding_and_no_more_keys_past_its_columns(kernel):
     from ablate.errors import UserError
-    from ablate.model.padding.base import Mask
+    from ablate.model.padding import Mask
 
     ours = kernel("linformer", rank=3, max_length=4)
     q, k, v = torch.randn(3, 1, 2, 6, D_HEAD)

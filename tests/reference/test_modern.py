@@ -11,7 +11,7 @@ from ablate.loss.z_loss import ZLoss
 from ablate.model.attention.qk_norm import QKNorm
 from ablate.model.feed_forward import ACTIVATIONS, Gated, PositionWise
 from ablate.model.norm import DynamicTanh, LayerNorm
-from ablate.model.padding.base import Mask
+from ablate.model.padding import Mask
 from ablate.model.residual import Depth, PeriLN
 from ablate.model.sublayer import LayerContext
 from ablate.testing.level import built, model_config

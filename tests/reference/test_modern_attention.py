@@ -12,8 +12,7 @@ from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.attention.sink import Sink
 from ablate.model.attention.window import Window
 from ablate.model.base import Causal, Seq2Seq
-from ablate.model.padding.base import Mask
-from ablate.model.padding.columns import Columns
+from ablate.model.padding import Columns, Mask
 from ablate.model.position.none import NoPosition
 from ablate.model.position.rotary import Rotary
 from ablate.model.sublayer import LayerContext

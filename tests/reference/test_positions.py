@@ -225,7 +225,7 @@ def test_vectors_beside_the_embeddings_are_two_maps(learned):
 def test_vectors_of_every_layer_are_read_by_attention_alone(learned):
     from ablate.model.attention.explicit import Explicit
     from ablate.model.attention.multi_head import SelfAttention
-    from ablate.model.padding.columns import Columns
+    from ablate.model.padding import Columns
     from ablate.model.position.every_layer import EveryLayer
     from ablate.model.position.none import NoPosition
     from ablate.model.sublayer import LayerContext

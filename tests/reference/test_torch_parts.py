@@ -12,8 +12,7 @@ def test_multi_head_attention(n_keys):
     from ablate.model.attention.explicit import Explicit
     from ablate.model.attention.multi_head import CrossAttention
     from ablate.model.inspect import weights_of
-    from ablate.model.padding.base import Mask
-    from ablate.model.padding.columns import Columns
+    from ablate.model.padding import Columns, Mask
     from ablate.model.position.none import NoPosition
     from ablate.model.sublayer import LayerContext, Memory
     from experiments.blocks_against_torch.torch_twin import attention_pairs

@@ -16,7 +16,7 @@ from ablate.config.limits import check_one_of
 from ablate.errors import UserError
 from ablate.model.cache import Cache
 from ablate.model.laws import Law
-from ablate.model.padding.base import Mask
+from ablate.model.padding import Mask
 from ablate.model.sublayer import Slots
 
 # The tensors of a kernel, each with a dimension for sentences and a dimension for heads.

@@ -26,7 +26,7 @@ from ablate.config.limits import Range
 from ablate.errors import UserError
 from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values
 from ablate.model.attention.fused import Fused
-from ablate.model.padding.base import Mask
+from ablate.model.padding import Mask
 
 STD = 0.1  # standard deviation of the vectors of lambda, as in the authors' code
 

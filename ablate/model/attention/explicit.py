@@ -31,7 +31,7 @@ from ablate.model.attention.base import (
     scale_factor,
 )
 from ablate.model.dropout import Dropout
-from ablate.model.padding.base import Mask
+from ablate.model.padding import Mask
 from ablate.model.sublayer import VECTOR
 
 Scores = Float[Tensor, "B H Q K"]  # a number for each query and key

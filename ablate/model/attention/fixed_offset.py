@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ablate.errors import UserError
 from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values
-from ablate.model.padding.base import Mask
+from ablate.model.padding import Mask
 from ablate.model.sublayer import unread
 
 

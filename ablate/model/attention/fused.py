@@ -18,7 +18,7 @@ from ablate import hardware
 from ablate.errors import UserError
 from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values, scale_factor
 from ablate.model.attention.explicit import Explicit
-from ablate.model.padding.base import Mask
+from ablate.model.padding import Mask
 
 FEW = 48  # number of keys up to which explicit attention is faster on a CPU
 

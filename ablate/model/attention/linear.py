@@ -20,7 +20,7 @@ from ablate.config.limits import check_one_of
 from ablate.model.attention.base import Bias, Kernel, Keys, New, NewValues, Outputs, Queries, Values
 from ablate.model.cache import State
 from ablate.model.dropout import Dropout
-from ablate.model.padding.base import Mask
+from ablate.model.padding import Mask
 from ablate.model.sublayer import Slots
 
 FEATURE_MAPS = ("elu_plus_one", "identity")

@@ -17,7 +17,7 @@ from ablate.config.limits import Count
 from ablate.errors import UserError
 from ablate.model.attention.base import Bias, Keys, Outputs, Queries, Values
 from ablate.model.attention.explicit import Explicit
-from ablate.model.padding.base import Mask
+from ablate.model.padding import Mask
 
 
 class Linformer(Explicit):

@@ -11,7 +11,7 @@ What to expect: in cross-attention, a language model that does not see the sourc
 import torch
 
 from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values
-from ablate.model.padding.base import Mask
+from ablate.model.padding import Mask
 from ablate.model.sublayer import unread
 
 

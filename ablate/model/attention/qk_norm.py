@@ -25,7 +25,7 @@ from torch.nn import functional as F
 from ablate.config.limits import Range
 from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values
 from ablate.model.attention.fused import Fused
-from ablate.model.padding.base import Mask
+from ablate.model.padding import Mask
 
 Heads = Float[Tensor, "B H N E"]  # queries or keys
 

@@ -13,7 +13,7 @@ What to expect: with rotary positions, scores depend on the distance of two toke
 
 from ablate.model.attention.base import Bias, Keys, Outputs, Queries, Values
 from ablate.model.attention.qk_norm import QKNorm
-from ablate.model.padding.base import Mask
+from ablate.model.padding import Mask
 
 
 class QKNormFirst(QKNorm):

@@ -17,7 +17,7 @@ from torch.nn import functional as F
 
 from ablate.model.attention.base import Bias, Keys, Outputs, Queries, Values, with_more_keys
 from ablate.model.attention.fused import Fused
-from ablate.model.padding.base import Mask
+from ablate.model.padding import Mask
 
 
 class Sink(Fused):

@@ -31,8 +31,7 @@ from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.general import General
 from ablate.model.attention.linformer import Linformer
 from ablate.model.attention.multi_head import SelfAttention
-from ablate.model.padding.base import Mask
-from ablate.model.padding.none import NoPadding
+from ablate.model.padding import Mask, NoPadding
 from ablate.model.position.none import NoPosition
 from ablate.model.sublayer import LayerContext
 

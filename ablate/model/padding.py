@@ -1,4 +1,6 @@
-"""The interface of padding masks, and the class `Mask` that attention kernels receive."""
+"""The interface and the options of padding masks, and the class `Mask` that attention kernels
+receive.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
@@ -115,3 +117,81 @@ class Padding(ABC):
     @abstractmethod
     def mask(self, queries: Bool[Tensor, "B Q"], keys: Bool[Tensor, "B K"]) -> Mask:
         """Return the mask; `queries` and `keys` are True at real tokens and False at padding."""
+
+
+class Columns(Padding):
+    """Masks padding as keys, which is the correct mask.
+
+    Lets no token attend to padding.
+
+    Equation: keep[i, j] = real(j): query i may attend to key j if key j is no padding.
+    Source: the "padding bias" of the authors' code, tensor2tensor (arXiv:1803.07416);
+        arXiv:1706.03762 does not mention padding.
+    What differs: nothing.
+    What to expect: no real token depends on padding. The outputs at padding positions are never
+        read.
+    """
+
+    is_implied_by_causality = True
+
+    def mask(self, queries: Bool[Tensor, "B Q"], keys: Bool[Tensor, "B K"]) -> Mask:
+        """Return a mask that hides the keys at padding."""
+        return Mask(keys=keys)
+
+
+class Rows(Padding):
+    """Masks padding as queries only, which is a common mistake.
+
+    A mask by which padding attends to nothing, while real tokens attend to padding.
+
+    Equation: keep[i, j] = real(i): query i may attend to all keys if query i is no padding.
+    Source: the transposed mask, a common mistake in code that follows arXiv:1706.03762.
+    What differs: padding queries attend to nothing, while real tokens attend to padding.
+    What to expect: a translation depends on the lengths of the other sentences in its batch. The
+        output of fully masked rows depends on model.attention.fill. Batches sorted by length have
+        little padding, so the harm is visible only with unsorted batches.
+    """
+
+    breaks = frozenset({Law.SOURCE_PADDING})
+
+    def mask(self, queries: Bool[Tensor, "B Q"], keys: Bool[Tensor, "B K"]) -> Mask:
+        """Return a mask that hides all keys from queries at padding."""
+        return Mask(queries=queries)
+
+
+class RowsAndColumns(Padding):
+    """Masks padding both as keys and as queries.
+
+    A mask by which no token attends to padding, and padding attends to nothing.
+
+    Equation: keep[i, j] = real(i) and real(j).
+    Source: tutorials of the Transformer (arXiv:1706.03762, which does not mention padding).
+    What differs: the row of a padding query is fully masked; its output depends on
+        model.attention.fill (zeros, the mean of all values, or NaN).
+    What to expect: the results of `columns` at every real position. The exception is
+        fill=minus_inf: it makes NaN at padding, and NaN spreads to real positions, because 0 * NaN
+        = NaN even if the attention weight is 0.
+    """
+
+    def mask(self, queries: Bool[Tensor, "B Q"], keys: Bool[Tensor, "B K"]) -> Mask:
+        """Return a mask that hides keys at padding, and all keys from queries at padding."""
+        return Mask(queries=queries, keys=keys)
+
+
+class NoPadding(Padding):
+    """No padding mask.
+
+    An option without a padding mask: padding is a token like any other.
+
+    Equation: keep[i, j] = True.
+    Source: arXiv:1706.03762 taken literally: its text does not mention padding.
+    What differs: real source tokens and the decoder attend to padding of the source. Padding of
+        targets is on the right, where the causal mask hides it in any case.
+    What to expect: as with `rows`, a translation depends on the other sentences of its batch.
+    """
+
+    breaks = frozenset({Law.SOURCE_PADDING})
+
+    def mask(self, queries: Bool[Tensor, "B Q"], keys: Bool[Tensor, "B K"]) -> Mask:
+        """Return a mask that allows everything."""
+        return Mask()
