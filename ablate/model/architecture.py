@@ -9,7 +9,7 @@ from torch import Tensor
 from ablate.config.arguments import Arguments
 from ablate.model.attention.base import Kernel
 from ablate.model.attention.multi_head import Attention, CrossAttention, SelfAttention
-from ablate.model.block.base import Block
+from ablate.model.block import Block
 from ablate.model.dropout import Rates
 from ablate.model.embedding import Embedding, Table
 from ablate.model.feed_forward import FeedForward

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from ablate import hardware
 from ablate.errors import UserError
-from ablate.model.block.base import Block
+from ablate.model.block import Block
 from ablate.model.cache import Cache
 from ablate.model.dropout import Dropout
 from ablate.model.linear import to_product_dtype

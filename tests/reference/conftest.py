@@ -20,7 +20,7 @@ def transformer():
     from ablate.initial.seeded import initialise
     from ablate.model.attention.explicit import Explicit
     from ablate.model.attention.fused import Fused
-    from ablate.model.block.serial import Serial
+    from ablate.model.block import Serial
     from ablate.model.dropout import Rates
     from ablate.model.embedding import Separate
     from ablate.model.feed_forward import PositionWise

@@ -146,7 +146,7 @@ def test_deep_norm_scales_initial_values_and_nothing_else_of_the_model():
 def test_deep_norm_scales_a_matrix_of_keys_and_values_once(residual):
     from ablate.model.attention.explicit import Explicit
     from ablate.model.attention.multi_head import SelfAttention
-    from ablate.model.block.serial import Serial
+    from ablate.model.block import Serial
     from ablate.model.padding import Columns
     from ablate.model.position.none import NoPosition
     from ablate.model.projections import Tied
