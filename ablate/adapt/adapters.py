@@ -22,7 +22,7 @@ from ablate.errors import UserError
 from ablate.model.base import Model
 from ablate.model.cache import Cache
 from ablate.model.linear import Linear
-from ablate.model.parametrisation.base import FanIn
+from ablate.model.parametrisation import FanIn
 from ablate.model.stack import Stack
 from ablate.model.sublayer import LayerContext, Memory, Slots, Sublayer
 from ablate.seeding import stream

@@ -22,7 +22,7 @@ from ablate.adapt.names import chosen
 from ablate.config.limits import Count
 from ablate.errors import UserError
 from ablate.model.base import Model
-from ablate.model.parametrisation.base import FanIn
+from ablate.model.parametrisation import FanIn
 from ablate.seeding import stream
 
 

@@ -31,7 +31,7 @@ from ablate.model.attention.base import (
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.base import Model
 from ablate.model.padding import Mask
-from ablate.model.parametrisation.standard import parametrisation_of
+from ablate.model.parametrisation import parametrisation_of
 from ablate.seeding import stream
 
 

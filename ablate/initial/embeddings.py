@@ -25,7 +25,7 @@ from ablate.initial.base import Initial
 from ablate.initial.seeded import initialise
 from ablate.model.base import Model
 from ablate.model.embedding import Table
-from ablate.model.parametrisation.standard import parametrisation_of
+from ablate.model.parametrisation import parametrisation_of
 from ablate.seeding import stream
 
 VALUES = ("normal", "normal_scaled", "uniform", "xavier", "orthogonal")

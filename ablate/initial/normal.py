@@ -22,7 +22,7 @@ from ablate.errors import UserError
 from ablate.initial.base import Initial
 from ablate.initial.seeded import adjust, fill
 from ablate.model.base import Model
-from ablate.model.parametrisation.standard import parametrisation_of
+from ablate.model.parametrisation import parametrisation_of
 from ablate.model.projections import Repeated
 from ablate.seeding import stream
 

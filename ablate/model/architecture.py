@@ -16,7 +16,7 @@ from ablate.model.feed_forward import FeedForward
 from ablate.model.head import Head
 from ablate.model.norm import Norm
 from ablate.model.padding import Padding
-from ablate.model.parametrisation.base import Parametrisation
+from ablate.model.parametrisation import Parametrisation
 from ablate.model.position.base import Position
 from ablate.model.projections import Projections
 from ablate.model.residual import Depth, Residual

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from ablate.errors import UserError
-from ablate.model.parametrisation.standard import parametrisation_of
+from ablate.model.parametrisation import parametrisation_of
 from ablate.optimizer.roles import Trained
 
 Factory = Callable[..., torch.optim.Optimizer]

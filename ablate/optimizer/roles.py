@@ -12,8 +12,7 @@ from torch.nn.utils.parametrize import ParametrizationList
 
 from ablate.model.embedding import Embedding
 from ablate.model.head import Head, LinearHead
-from ablate.model.parametrisation.base import FanIn
-from ablate.model.parametrisation.standard import parametrisation_of
+from ablate.model.parametrisation import FanIn, parametrisation_of
 
 ROLES = ("matrices", "embeddings", "norms", "biases")
 GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}

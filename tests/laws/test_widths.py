@@ -19,7 +19,7 @@ from ablate.errors import UserError
 from ablate.initial.seeded import initialise
 from ablate.model.base import Causal, Seq2Seq
 from ablate.model.build import build
-from ablate.model.parametrisation.mup import Mup
+from ablate.model.parametrisation import Mup
 from ablate.optimizer.adamw import AdamW
 from ablate.optimizer.base import make_optimizer
 from ablate.optimizer.muon import Muon

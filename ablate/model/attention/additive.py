@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from ablate.model.attention.base import Keys, Queries
 from ablate.model.attention.explicit import Explicit, Scores
-from ablate.model.parametrisation.base import FanIn
+from ablate.model.parametrisation import FanIn
 
 
 class Additive(Explicit):

@@ -21,7 +21,7 @@ from torch.nn import functional as F
 from ablate.model.attention.base import Bias, Kernel, Keys, New, NewValues, Outputs, Queries, Values
 from ablate.model.cache import State
 from ablate.model.padding import Mask
-from ablate.model.parametrisation.base import FanIn
+from ablate.model.parametrisation import FanIn
 from ablate.model.sublayer import Slots
 
 
