@@ -17,7 +17,7 @@ from ablate.model.head import Head
 from ablate.model.norm import Norm
 from ablate.model.padding import Padding
 from ablate.model.parametrisation import Parametrisation
-from ablate.model.position.base import Position
+from ablate.model.position import Position
 from ablate.model.projections import Projections
 from ablate.model.residual import Depth, Residual
 from ablate.model.sizes import check_positive, head_width, shared_layers

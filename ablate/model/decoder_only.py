@@ -24,7 +24,7 @@ from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.base import Causal, CausalDocuments, Seq2Seq
 from ablate.model.laws import Law
 from ablate.model.one_stack import OneStack
-from ablate.model.position.base import Position
+from ablate.model.position import Position
 from ablate.model.stack import StackCache
 
 

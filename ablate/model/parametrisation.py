@@ -16,7 +16,7 @@ from ablate.errors import UserError
 from ablate.model.attention.base import Kernel
 from ablate.model.embedding import Embedding, Table
 from ablate.model.laws import Law
-from ablate.model.position.base import Position
+from ablate.model.position import Position
 
 
 class FanIn(Enum):

@@ -17,7 +17,7 @@ from ablate.model.block import Block
 from ablate.model.cache import Cache
 from ablate.model.dropout import Dropout
 from ablate.model.linear import to_product_dtype
-from ablate.model.position.base import Position
+from ablate.model.position import Position
 from ablate.model.residual import Residual
 from ablate.model.sublayer import LayerContext, Memory, Slots, Sublayer
 

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from ablate.model.cache import Cache
 from ablate.model.laws import Law
 from ablate.model.padding import Mask
-from ablate.model.position.base import Heads, Newest, Position, Positions, Tokens
+from ablate.model.position import Heads, Newest, Position, Positions, Tokens
 
 # torch's CPU kernels compute the exponentials of rows below 16 floats one by one, about ten times
 # slower per key; attention kernels extend such rows by keys of weight 0

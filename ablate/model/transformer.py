@@ -14,7 +14,7 @@ from ablate.model.attention.base import Kernel
 from ablate.model.base import Seq2Seq
 from ablate.model.norm import Norm
 from ablate.model.padding import Padding
-from ablate.model.position.base import Position
+from ablate.model.position import Position
 from ablate.model.projections import Projections
 from ablate.model.sizes import check_positive
 from ablate.model.stack import Stack, StackCache

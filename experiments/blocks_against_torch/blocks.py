@@ -28,7 +28,7 @@ from ablate.model.inspect import hooked, weights_of
 from ablate.model.linear import Linear
 from ablate.model.norm import LayerNorm, Norm
 from ablate.model.padding import Mask
-from ablate.model.position.base import Position
+from ablate.model.position import Position
 from ablate.model.residual import PostLN, PreLN
 from ablate.model.stack import Stack
 from ablate.model.sublayer import Memory, Sublayer

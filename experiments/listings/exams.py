@@ -17,7 +17,7 @@ from ablate.model.attention.explicit import Explicit
 from ablate.model.embedding import Table
 from ablate.model.feed_forward import PositionWise
 from ablate.model.padding import Mask
-from ablate.model.position.sinusoidal import Sinusoidal
+from ablate.model.position.added import Sinusoidal
 from experiments.shared.probe.draws import Measured
 
 D, H, LENGTH, SENTENCES, VOCAB = 12, 3, 5, 2, 9

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ablate.config.limits import Count, Range
 from ablate.errors import UserError
-from ablate.model.position.base import Position
+from ablate.model.position import Position
 from ablate.model.transformer import Transformer
 from ablate.probe.base import Probe
 

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ablate.model.position.sinusoidal import Sinusoidal
+from ablate.model.position.added import Sinusoidal
 from experiments.position_formula_2.waves import TYPES
 from experiments.shared.probe.draws import Measured
 

@@ -20,8 +20,7 @@ from torch import Tensor
 
 from ablate.config.limits import Range
 from ablate.errors import UserError
-from ablate.model.position.learned import Learned
-from ablate.model.position.sinusoidal import Sinusoidal
+from ablate.model.position.added import Learned, Sinusoidal
 from ablate.model.transformer import Transformer
 from experiments.position_formula.probe import existing
 from experiments.position_formula_2 import spelled, waves

@@ -16,7 +16,7 @@ from torch import Tensor
 from ablate.errors import UserError
 from ablate.model.base import Seq2Seq
 from ablate.model.norm import Norm
-from ablate.model.position.sinusoidal import Sinusoidal
+from ablate.model.position.added import Sinusoidal
 from ablate.model.projections import Identity
 from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Complex, Float, Int
 from torch import Tensor
 
-from ablate.model.position.sinusoidal import Sinusoidal
+from ablate.model.position.added import Sinusoidal
 from experiments.shared.probe.draws import Measured, moved
 
 TYPES = {"float64": torch.float64, "float32": torch.float32, "bfloat16": torch.bfloat16}

@@ -28,11 +28,9 @@ from ablate.errors import UserError
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.base import Model
 from ablate.model.inspect import scale_of
-from ablate.model.position.base import Position
-from ablate.model.position.learned import Learned
-from ablate.model.position.none import NoPosition
-from ablate.model.position.rotary import Rotary
-from ablate.model.position.sinusoidal import Sinusoidal
+from ablate.model.position import NoPosition, Position
+from ablate.model.position.added import Learned, Sinusoidal
+from ablate.model.position.relative import Rotary
 from ablate.model.rnn import Layer, Recurrent
 from ablate.model.stack import Stack
 from ablate.model.transformer import Transformer

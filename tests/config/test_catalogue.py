@@ -14,7 +14,7 @@ from ablate.sweep.describe import class_name
 from ..experiments import forget_catalogue
 
 SHIFTED = """
-from ablate.model.position.base import Position
+from ablate.model.position import Position
 
 
 class Shifted(Position):

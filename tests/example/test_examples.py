@@ -120,7 +120,7 @@ def test_a_wrong_component_fails_on_an_example(monkeypatch):
 def test_the_chain_is_what_the_components_compute():
     from ablate.model.attention.explicit import Explicit
     from ablate.model.padding import Mask
-    from ablate.model.position.sinusoidal import Sinusoidal
+    from ablate.model.position.added import Sinusoidal
 
     tensors = chain(read("attention"))
     kernel = Explicit(d_head=3, dropout=0.0, scale="sqrt_d_head", fill="minus_inf")

@@ -19,7 +19,7 @@ from ablate.model.base import Causal, Model
 from ablate.model.embedding import TiedAll
 from ablate.model.head import LinearHead
 from ablate.model.norm import Norm
-from ablate.model.position.base import Position
+from ablate.model.position import Position
 from ablate.model.residual import Residual
 from ablate.task.translation import Translation, Translations
 

@@ -54,7 +54,7 @@ LOOKS_AHEAD = '''
 """A position that breaks a law."""
 
 from ablate.model.laws import Law
-from ablate.model.position.base import Position
+from ablate.model.position import Position
 
 
 class Ahead(Position):

@@ -29,7 +29,7 @@ def test_the_page_of_levels_is_what_the_command_writes(command, tmp_path):
 VARIANT = '''
 """A position of somebody else."""
 
-from ablate.model.position.base import Position
+from ablate.model.position import Position
 
 
 class Shifted(Position):

@@ -42,7 +42,7 @@ def test_halves_rename_columns_and_other_frequencies_do_not(probed):
 
 
 def test_sines_and_cosines_of_other_frequencies_are_seen(probed, monkeypatch):
-    from ablate.model.position.sinusoidal import Sinusoidal
+    from ablate.model.position.added import Sinusoidal
     from experiments.position_formula_2.spelled import every_column
 
     monkeypatch.setattr(Sinusoidal, "formula", lambda self, at, width: every_column(at, width))
@@ -51,7 +51,7 @@ def test_sines_and_cosines_of_other_frequencies_are_seen(probed, monkeypatch):
 
 
 def test_positions_that_repeat_are_seen(probed, monkeypatch):
-    from ablate.model.position.sinusoidal import Sinusoidal
+    from ablate.model.position.added import Sinusoidal
 
     plain = Sinusoidal.formula
     monkeypatch.setattr(Sinusoidal, "formula", lambda self, at, d: 1.5 * plain(self, at % 20, d))

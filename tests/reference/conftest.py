@@ -28,7 +28,7 @@ def transformer():
     from ablate.model.norm import LayerNorm
     from ablate.model.padding import Columns
     from ablate.model.parametrisation import Standard
-    from ablate.model.position.none import NoPosition
+    from ablate.model.position import NoPosition
     from ablate.model.projections import Separate as SeparateProjections
     from ablate.model.residual import PostLN, PreLN
     from ablate.model.transformer import ComponentOverrides, Transformer

@@ -148,7 +148,7 @@ def test_deep_norm_scales_a_matrix_of_keys_and_values_once(residual):
     from ablate.model.attention.multi_head import SelfAttention
     from ablate.model.block import Serial
     from ablate.model.padding import Columns
-    from ablate.model.position.none import NoPosition
+    from ablate.model.position import NoPosition
     from ablate.model.projections import Tied
     from ablate.model.residual import DeepNorm
     from ablate.model.stack import Stack

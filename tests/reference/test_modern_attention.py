@@ -13,8 +13,8 @@ from ablate.model.attention.sink import Sink
 from ablate.model.attention.window import Window
 from ablate.model.base import Causal, Seq2Seq
 from ablate.model.padding import Columns, Mask
-from ablate.model.position.none import NoPosition
-from ablate.model.position.rotary import Rotary
+from ablate.model.position import NoPosition
+from ablate.model.position.relative import Rotary
 from ablate.model.sublayer import LayerContext
 from ablate.testing.level import built, model_config
 

@@ -13,7 +13,7 @@ def rotated(position, heads, positions):
 
 
 def test_rotary_is_a_product_of_complex_numbers():
-    from ablate.model.position.rotary import Rotary
+    from ablate.model.position.relative import Rotary
 
     heads = torch.randn(2, 3, 7, 8, requires_grad=True)
     positions = torch.tensor([[0, 1, 2, 3, 4, 5, 600]])
@@ -31,7 +31,7 @@ def test_rotary_is_a_product_of_complex_numbers():
 
 
 def test_rotated_scores_depend_on_the_distance_alone():
-    from ablate.model.position.rotary import Rotary
+    from ablate.model.position.relative import Rotary
 
     position = Rotary(d_model=24, base=10000.0)
     q, k = torch.randn(2, 1, 1, 1, 8, dtype=torch.float64)
@@ -71,7 +71,7 @@ def test_some_kernels_read_rotated_queries_by_their_positions_too(option, relati
     ],
 )
 def test_alibi_by_a_loop(n_heads, slopes):
-    from ablate.model.position.alibi import Alibi
+    from ablate.model.position.relative import Alibi
 
     queries, keys = torch.tensor([[0, 1, 2, 9]]), torch.tensor([[0, 1, 4], [3, 0, 7]])
     bias = Alibi(d_model=4).bias(n_heads, queries, keys)
@@ -83,7 +83,7 @@ def test_alibi_by_a_loop(n_heads, slopes):
 
 
 def test_random_vectors_have_one_norm_and_go_on_past_their_table():
-    from ablate.model.position.fixed_random import FixedRandom
+    from ablate.model.position.added import FixedRandom
 
     positions = torch.arange(700)[None]
     drawn = FixedRandom(d_model=30, draw=0)
@@ -97,8 +97,7 @@ def test_random_vectors_have_one_norm_and_go_on_past_their_table():
 
 
 def test_no_linear_map_shifts_random_vectors():
-    from ablate.model.position.fixed_random import FixedRandom
-    from ablate.model.position.sinusoidal import Sinusoidal
+    from ablate.model.position.added import FixedRandom, Sinusoidal
 
     positions = torch.arange(200)[None]
     residuals = []
@@ -120,7 +119,7 @@ def test_no_linear_map_shifts_random_vectors():
     ],
 )
 def test_halves_are_the_same_numbers_in_another_order(d_model):
-    from ablate.model.position.sinusoidal import Sinusoidal
+    from ablate.model.position.added import Sinusoidal
 
     zeros, positions = torch.zeros(1, 20, d_model), torch.arange(20)[None]
     paper, halves = (
@@ -132,8 +131,7 @@ def test_halves_are_the_same_numbers_in_another_order(d_model):
 
 @pytest.mark.parametrize("layout", ["interleaved", "halves"])
 def test_two_bands_are_all_waves(layout):
-    from ablate.model.position.sinusoidal import Sinusoidal
-    from ablate.model.position.sinusoidal_band import SinusoidalBand
+    from ablate.model.position.added import Sinusoidal, SinusoidalBand
 
     fixed = {"d_model": 16, "layout": layout, "spacing": "half"}
     positions, none = torch.tensor([[0, 3, 700]]), torch.zeros(1, 3, 16)
@@ -151,8 +149,7 @@ def test_two_bands_are_all_waves(layout):
 
 
 def test_the_constant_is_what_sinusoids_add_at_position_0():
-    from ablate.model.position.constant import Constant
-    from ablate.model.position.sinusoidal import Sinusoidal
+    from ablate.model.position.added import Constant, Sinusoidal
 
     zeros = torch.zeros(1, 5, 12)
     first = Sinusoidal(d_model=12, layout="interleaved", spacing="half").embed(
@@ -163,7 +160,7 @@ def test_the_constant_is_what_sinusoids_add_at_position_0():
 
 def test_a_recurrent_layer_is_a_loop_of_cells():
     from ablate.initial.seeded import initialise
-    from ablate.model.position.recurrent import Recurrent
+    from ablate.model.position.added import Recurrent
 
     ours = Recurrent(d_model=6)
     initialise(ours, 1)
@@ -195,13 +192,13 @@ def learned():
     """Build a level whose vectors are learned ones."""
     from functools import partial
 
-    from ablate.model.position.learned import Learned
+    from ablate.model.position.added import Learned
 
     return lambda kind: kind(d_model=6, of=partial(Learned, max_length=9))
 
 
 def test_vectors_beside_the_embeddings_are_two_maps(learned):
-    from ablate.model.position.concatenated import Concatenated
+    from ablate.model.position.added import Concatenated
 
     ours = learned(Concatenated)
     x, positions = torch.randn(2, 3, 6, requires_grad=True), torch.tensor([[0, 1, 4], [2, 0, 8]])
@@ -226,8 +223,8 @@ def test_vectors_of_every_layer_are_read_by_attention_alone(learned):
     from ablate.model.attention.explicit import Explicit
     from ablate.model.attention.multi_head import SelfAttention
     from ablate.model.padding import Columns
-    from ablate.model.position.every_layer import EveryLayer
-    from ablate.model.position.none import NoPosition
+    from ablate.model.position import NoPosition
+    from ablate.model.position.added import EveryLayer
     from ablate.model.sublayer import LayerContext
 
     ours = learned(EveryLayer)

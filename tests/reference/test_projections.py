@@ -6,7 +6,7 @@ import torch
 from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.multi_head import CrossAttention
 from ablate.model.padding import Columns
-from ablate.model.position.none import NoPosition
+from ablate.model.position import NoPosition
 from ablate.model.sublayer import LayerContext, Memory
 
 D, HEADS = 12, 4

@@ -13,7 +13,7 @@ def test_multi_head_attention(n_keys):
     from ablate.model.attention.multi_head import CrossAttention
     from ablate.model.inspect import weights_of
     from ablate.model.padding import Columns, Mask
-    from ablate.model.position.none import NoPosition
+    from ablate.model.position import NoPosition
     from ablate.model.sublayer import LayerContext, Memory
     from experiments.blocks_against_torch.torch_twin import attention_pairs
 
@@ -86,7 +86,7 @@ def test_label_smoothing_is_cross_entropy_with_the_smoothed_target(target):
     ],
 )
 def test_sinusoids(position, pair):
-    from ablate.model.position.sinusoidal import Sinusoidal
+    from ablate.model.position.added import Sinusoidal
 
     d_model = 12
     zeros = torch.zeros(1, 3, d_model)

@@ -34,7 +34,7 @@ STUDY = {
     ],
 }
 LEVELS = {
-    "model/position=table": {"model.position._target_": "ablate.model.position.learned.Learned"},
+    "model/position=table": {"model.position._target_": "ablate.model.position.added.Learned"},
     "model/position=fixed": {"model.position._target_": "ablate.model.position.waves.Waves"},
 }
 ARMS = [{"budget.steps": 10, "model.d_ff": "64", **sets} for sets in LEVELS.values()]
@@ -130,7 +130,7 @@ def test_levels_are_registered_by_what_they_set():
     ("before", "now"),
     [
         ("learned.Learned", "learned.Other"),
-        ("ablate.model.position.learned.Learned", "theirs.Learned"),
+        ("ablate.model.position.added.Learned", "theirs.Learned"),
         ('"budget.steps": 10', '"budget.steps": 20'),
         ('"model.d_ff": "64"', '"model.d_ff": "32"'),
     ],

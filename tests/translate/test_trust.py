@@ -18,7 +18,7 @@ MINE = """
 from pathlib import Path
 from subprocess import Popen
 
-from ablate.model.position.base import Position
+from ablate.model.position import Position
 from ablate.search.base import Search
 
 

@@ -16,7 +16,7 @@ from ablate.model.attention.base import Kernel, Keys
 from ablate.model.cache import Cache
 from ablate.model.linear import hooked_output, stacked_linear
 from ablate.model.padding import Mask, Padding
-from ablate.model.position.base import Heads, Newest, Position, Tokens
+from ablate.model.position import Heads, Newest, Position, Tokens
 from ablate.model.product import stack
 from ablate.model.projections import Map, Projections, Separate
 from ablate.model.sublayer import VECTOR, LayerContext, Memory, Slots, Sublayer

@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ablate.config.limits import Range
-from ablate.model.position.sinusoidal import Sinusoidal
+from ablate.model.position.added import Sinusoidal
 
 
 class Scaled(Sinusoidal):

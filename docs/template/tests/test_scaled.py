@@ -4,7 +4,7 @@ import pytest
 import torch
 from scaled_positions.scaled import Scaled
 
-from ablate.model.position.sinusoidal import Sinusoidal
+from ablate.model.position.added import Sinusoidal
 
 SINUSOIDS = {"d_model": 8, "layout": "interleaved", "spacing": "half"}
 

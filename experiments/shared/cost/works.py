@@ -32,7 +32,7 @@ from ablate.model.attention.general import General
 from ablate.model.attention.linformer import Linformer
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.padding import Mask, NoPadding
-from ablate.model.position.none import NoPosition
+from ablate.model.position import NoPosition
 from ablate.model.sublayer import LayerContext
 
 

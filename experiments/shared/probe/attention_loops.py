@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.model.attention.multi_head import MultiHeadAttention
-from ablate.model.position.none import NoPosition
+from ablate.model.position import NoPosition
 from ablate.model.projections import Map
 from ablate.model.sublayer import LayerContext, Memory
 
