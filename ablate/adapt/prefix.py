@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from ablate.adapt.base import Adapt
 from ablate.config.limits import Count
 from ablate.errors import UserError
-from ablate.model.attention.base import (
+from ablate.model.attention import (
     Bias,
     Kernel,
     Keys,

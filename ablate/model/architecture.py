@@ -7,7 +7,7 @@ from functools import partial
 from torch import Tensor
 
 from ablate.config.arguments import Arguments
-from ablate.model.attention.base import Kernel
+from ablate.model.attention import Kernel
 from ablate.model.attention.multi_head import Attention, CrossAttention, SelfAttention
 from ablate.model.block import Block
 from ablate.model.dropout import Rates

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ablate.model.attention.base import Kernel
+from ablate.model.attention import Kernel
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.cache import Cache
 from ablate.model.head import Head

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
-from ablate.model.attention.base import Kernel
+from ablate.model.attention import Kernel
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.base import Causal, CausalDocuments, Seq2Seq
 from ablate.model.laws import Law

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ablate.errors import UserError
-from ablate.model.attention.base import Kernel
+from ablate.model.attention import Kernel
 from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.fused import Fused
 from ablate.model.base import Model

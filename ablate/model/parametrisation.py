@@ -13,7 +13,7 @@ from torch import nn
 
 from ablate.config.limits import Count
 from ablate.errors import UserError
-from ablate.model.attention.base import Kernel
+from ablate.model.attention import Kernel
 from ablate.model.embedding import Embedding, Table
 from ablate.model.laws import Law
 from ablate.model.position import Position

@@ -10,7 +10,7 @@ from torch import Tensor
 from ablate.data.vocabulary import PAD
 from ablate.model.architecture import Architecture
 from ablate.model.assembled import Assembled
-from ablate.model.attention.base import Kernel
+from ablate.model.attention import Kernel
 from ablate.model.base import Seq2Seq
 from ablate.model.norm import Norm
 from ablate.model.padding import Padding

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ablate.model.attention.base import Kernel
+from ablate.model.attention import Kernel
 from ablate.model.inspect import hooked, weights_of
 from ablate.model.stack import Stack
 from ablate.model.transformer import Transformer

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ablate.errors import UserError
-from ablate.model.attention.base import Kernel
+from ablate.model.attention import Kernel
 from ablate.model.base import Seq2Seq
 from ablate.model.stack import Stack
 from ablate.model.sublayer import Sublayer

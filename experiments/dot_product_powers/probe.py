@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.errors import UserError
-from ablate.model.attention.cosine import Cosine
+from ablate.model.attention.explicit import Cosine
 from ablate.model.attention.multi_head import MultiHeadAttention, SelfAttention
 from ablate.model.inspect import weights_of
 from ablate.model.padding import Mask

@@ -19,10 +19,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.errors import UserError
-from ablate.model.attention.delta_rule import DeltaRule
-from ablate.model.attention.delta_rule import features as delta_features
 from ablate.model.attention.explicit import Explicit
-from ablate.model.attention.linear import EPS, LinearAttention
+from ablate.model.attention.linear import EPS, DeltaRule, LinearAttention
+from ablate.model.attention.linear import features as delta_features
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.padding import Mask
 from ablate.model.transformer import Transformer

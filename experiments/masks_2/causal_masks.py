@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ablate.model.attention.base import Kernel
+from ablate.model.attention import Kernel
 from ablate.model.padding import Mask
 from ablate.model.transformer import Transformer
 from experiments.shared.probe.draws import Measured, RandomModels, each_replaced, moved

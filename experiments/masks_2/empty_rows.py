@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ablate.model.attention.base import Kernel
+from ablate.model.attention import Kernel
 from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.fused import Fused
 from ablate.model.padding import Mask

@@ -22,7 +22,7 @@ from ablate.config.limits import Count
 from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.measure.base import Measure
-from ablate.model.attention.base import Kernel
+from ablate.model.attention import Kernel
 from ablate.model.inspect import hooked, weights_of
 from ablate.model.transformer import Transformer
 from experiments.pronouns.corpus import (

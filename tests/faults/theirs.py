@@ -13,7 +13,7 @@ from ablate.initial.base import Initial
 from ablate.initial.seeded import initialise
 from ablate.loss.base import Loss
 from ablate.metric.table import Metric
-from ablate.model.attention.base import Kernel
+from ablate.model.attention import Kernel
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.base import Causal, Model
 from ablate.model.embedding import TiedAll

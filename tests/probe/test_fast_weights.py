@@ -36,12 +36,12 @@ def test_a_programmer_is_linear_attention(probed, features):
 
 
 def test_a_delta_rule_that_only_adds_is_seen(probed, monkeypatch):
-    from ablate.model.attention import delta_rule
+    from ablate.model.attention import linear
 
     def add(state, key, value, strength):
         return state + key.mT @ (strength * value)
 
-    monkeypatch.setattr(delta_rule, "written", add)
+    monkeypatch.setattr(linear, "written", add)
     metrics = probed("model.attention.normalised=false")
     assert metrics["delta_error"] < 1e-12
     assert metrics["removing_error"] > 1e-3

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from ablate.errors import UserError
 from ablate.loss.z_loss import ZLoss
-from ablate.model.attention.qk_norm import QKNorm
+from ablate.model.attention.fused import QKNorm
 from ablate.model.feed_forward import ACTIVATIONS, Gated, PositionWise
 from ablate.model.norm import DynamicTanh, LayerNorm
 from ablate.model.padding import Mask

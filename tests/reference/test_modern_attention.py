@@ -6,11 +6,9 @@ import pytest
 import torch
 
 from ablate.errors import UserError
-from ablate.model.attention.differential import Differential
-from ablate.model.attention.gated import Gated
+from ablate.model.attention.fused import Gated, Sink, Window
+from ablate.model.attention.linear import Differential
 from ablate.model.attention.multi_head import SelfAttention
-from ablate.model.attention.sink import Sink
-from ablate.model.attention.window import Window
 from ablate.model.base import Causal, Seq2Seq
 from ablate.model.padding import Columns, Mask
 from ablate.model.position import NoPosition

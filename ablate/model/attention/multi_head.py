@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.model.attention.base import Kernel, Keys
+from ablate.model.attention import Kernel, Keys
 from ablate.model.cache import Cache
 from ablate.model.linear import hooked_output, stacked_linear
 from ablate.model.padding import Mask, Padding

@@ -1,4 +1,4 @@
-"""The interface and the options of position options, such as sinusoids or rotary positions."""
+"""The interface of positions, such as sinusoids or rotary positions, and the option without them."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar

@@ -1,12 +1,4 @@
-"""The same vector at every position, as a control.
-
-Equation: x[pos] + p, p = sin(0), cos(0), sin(0), ... = (0, 1, 0, 1, ...).
-Source: a control for arXiv:1706.03762, section 3.5: its encoding of position 0 is added at every
-    position.
-What differs: the added vector has the norm of sinusoids, but carries no position.
-What to expect: the results of `model/position=none`. A difference from `none` would be due to the
-    size of the added vector, not to positions.
-"""
+"""Positions that change the vectors of tokens, before the first layer or in every layer."""
 
 from collections.abc import Callable
 from typing import Annotated

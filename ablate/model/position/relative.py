@@ -1,16 +1,4 @@
-"""Rotary positions: queries and keys are rotated, embeddings stay unchanged.
-
-Equation: channels (2i, 2i + 1) of a query or key at position m are rotated by the angle m w_i,
-    w_i = base^(-2i / d_head), so that the dot product of a query at m and a key at n depends on the
-    distance m - n alone.
-Source: arXiv:2104.09864, section 3.2, equations 15 and 16; base = 10000.
-What differs: the paper rotates the queries and keys of a single stack; here self-attention of both
-    stacks rotates them. Cross-attention has no positions, because source and target are numbered
-    separately. Kernels that transform the rotated queries or keys (qk_norm, general, additive,
-    linear, delta_rule), or that add a key without a rotation (sink), have scores that also depend
-    on m and n themselves.
-What to expect: at least the quality of sinusoids; relative distances need not be learned.
-"""
+"""Positions that act on the scores of attention: rotary positions and ALiBi."""
 
 from typing import Annotated
 
@@ -107,7 +95,7 @@ class Alibi(Position):
 def slopes(n_heads: int) -> list[float]:
     """Return the slope of each head: 2^(-8h / n) for head h of n, if n is a power of 2.
 
-    For other n, the docstring of this module has the rule.
+    For other n, the docstring of `Alibi` has the rule.
     """
     below = 1 << (n_heads.bit_length() - 1)  # the largest power of 2 that is not above n_heads
     regular = [2 ** (-8 * h / below) for h in range(1, below + 1)]

@@ -25,11 +25,9 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ablate.errors import UserError
-from ablate.model.attention.additive import Additive
-from ablate.model.attention.base import Kernel
-from ablate.model.attention.explicit import Explicit
-from ablate.model.attention.general import General
-from ablate.model.attention.linformer import Linformer
+from ablate.model.attention import Kernel
+from ablate.model.attention.explicit import Additive, Explicit, General
+from ablate.model.attention.linear import Linformer
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.padding import Mask, NoPadding
 from ablate.model.position import NoPosition

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ablate.model.attention.base import Kernel
+from ablate.model.attention import Kernel
 from ablate.model.base import Model
 from ablate.model.inspect import scale_of, weights_of
 
