@@ -1,4 +1,4 @@
-"""Attention kernels with a fixed state, a fixed number of keys, or a difference of two softmaxes."""
+"""Attention kernels with a fixed state or number of keys, or with a difference of two softmaxes."""
 
 from math import exp
 from typing import Annotated, ClassVar

@@ -1,4 +1,4 @@
-"""The interface of positions, such as sinusoids or rotary positions, and the option without them."""
+"""The interface of positions, such as rotary positions, and the option without positions."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
