@@ -1,4 +1,4 @@
-"""Group the arguments of a Transformer: vocabularies, sizes, and factories of components."""
+"""Check the sizes of a model before it is built."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,23 +7,68 @@ from functools import partial
 from torch import Tensor
 
 from ablate.config.arguments import Arguments
+from ablate.config.limits import check_one_of
+from ablate.errors import UserError
 from ablate.model.attention import Kernel
 from ablate.model.attention.multi_head import Attention, CrossAttention, SelfAttention
+from ablate.model.base import Model
 from ablate.model.block import Block
 from ablate.model.dropout import Rates
 from ablate.model.embedding import Embedding, Table
 from ablate.model.feed_forward import FeedForward
 from ablate.model.head import Head
+from ablate.model.laws import WITHOUT_CAUSAL_MASK
+from ablate.model.linear import remove_biases
 from ablate.model.norm import Norm
 from ablate.model.padding import Padding
 from ablate.model.parametrisation import Parametrisation
 from ablate.model.position import Position
 from ablate.model.projections import Projections
 from ablate.model.residual import Depth, Residual
-from ablate.model.sizes import check_positive, head_width, shared_layers
 from ablate.model.stack import Stack
 from ablate.model.sublayer import Sublayer
 from ablate.model.values import Values
+
+
+def check_positive(**sizes: int) -> None:
+    """Raise UserError unless every size is at least 1."""
+    for key, size in sizes.items():
+        if size < 1:
+            raise UserError(f"model.{key} is {size}: it must be at least 1")
+
+
+def head_width(d_model: int, n_heads: int, d_head: int | None) -> int:
+    """Return the width of a head: d_head, or d_model / n_heads if d_head is None.
+
+    Raises:
+        UserError: a number is below 1, or d_head is None and n_heads does not divide d_model.
+    """
+    check_positive(n_heads=n_heads)
+    if d_head is not None:
+        check_positive(d_head=d_head)
+        return d_head
+    if d_model % n_heads:
+        allowed = ", ".join(str(n) for n in range(1, d_model + 1) if d_model % n == 0)
+        raise UserError(
+            f"model.n_heads is {n_heads}, which does not divide model.d_model ({d_model}): choose "
+            f"one of {allowed}, or set model.d_head"
+        )
+    return d_model // n_heads
+
+
+def shared_layers(share_layers: str, n_layers: int) -> list[int]:
+    """Return, for each layer of a stack, the number of the set of weights that the layer uses.
+
+    Sets are counted from 0. `none`: a set for each layer; `pairs`: a set for two neighbouring
+    layers, and one for the last layer if n_layers is odd; `all`: one set. Norms are shared as well.
+    Source: `all` arXiv:1909.11942, section 3.1; `pairs` arXiv:2104.06022, section 3 ("sequence").
+
+    Raises:
+        UserError: `share_layers` is not none, pairs or all.
+    """
+    together = {"none": 1, "pairs": 2, "all": n_layers}
+    check_one_of("model.share_layers", share_layers, together)
+    return [layer // together[share_layers] for layer in range(n_layers)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,3 +223,39 @@ class Architecture(Arguments):
 def multiplied(weight: Callable[[], Tensor], factor: float) -> Tensor:
     """Return the matrix that the function `weight` returns, multiplied by `factor`."""
     return factor * weight()
+
+
+class Assembled(Model):
+    """A model of an embedding, stacks of Transformer layers, and a head.
+
+    A subclass makes the stacks, and defines the inputs and the path of the data.
+
+    Args:
+        architecture: sizes of all layers, and factories of the components.
+        stacks: the stacks by name: encoder, decoder, or both.
+        causal: whether training masks later tokens.
+
+    Raises:
+        UserError: components do not fit together.
+    """
+
+    def __init__(
+        self,
+        *,
+        architecture: Architecture,
+        stacks: Mapping[str, Stack],
+        causal: bool,
+    ) -> None:
+        super().__init__()
+        self.breaks = frozenset() if causal else WITHOUT_CAUSAL_MASK
+        self.embedding = architecture.make_embedding()
+        for name, stack in stacks.items():
+            self.add_module(name, stack)
+        self.head = architecture.make_head(self.embedding)
+        self.parametrisation = architecture.make_parametrisation()
+        if not architecture.bias:
+            remove_biases(self)
+
+    def adjust_initial_values(self) -> None:
+        """Rescale the initial values as the parametrisation requires."""
+        self.parametrisation.adjust(self)

@@ -27,13 +27,13 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from ablate.config.limits import check_fraction, check_one_of
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
+from ablate.model.architecture import check_positive
 from ablate.model.base import Model, Seq2Seq
 from ablate.model.cache import Cache
 from ablate.model.dropout import Dropout
 from ablate.model.embedding import Embedding
 from ablate.model.head import LinearHead
 from ablate.model.linear import Linear
-from ablate.model.sizes import check_positive
 from ablate.model.sublayer import Memory
 
 CELLS: dict[str, type[nn.LSTM] | type[nn.GRU]] = {"lstm": nn.LSTM, "gru": nn.GRU}

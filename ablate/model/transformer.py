@@ -8,15 +8,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ablate.data.vocabulary import PAD
-from ablate.model.architecture import Architecture
-from ablate.model.assembled import Assembled
+from ablate.model.architecture import Architecture, Assembled, check_positive
 from ablate.model.attention import Kernel
 from ablate.model.base import Seq2Seq
 from ablate.model.norm import Norm
 from ablate.model.padding import Padding
 from ablate.model.position import Position
 from ablate.model.projections import Projections
-from ablate.model.sizes import check_positive
 from ablate.model.stack import Stack, StackCache
 from ablate.model.sublayer import Memory
 

@@ -9,10 +9,10 @@ from torch import nn
 
 from ablate.errors import UserError
 from ablate.initial.seeded import initialise
+from ablate.model.architecture import head_width
 from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.padding import Columns
-from ablate.model.sizes import head_width
 from experiments.shared.probe.attention_loops import by_head, read
 from experiments.shared.probe.draws import moved, raises, randomised
 
