@@ -13,8 +13,7 @@ from torch import Tensor
 from ablate.config.location import CONF
 from ablate.errors import UserError
 from ablate.initial.seeded import initialise
-from ablate.model.base import Model, Seq2Seq
-from ablate.model.build import build
+from ablate.model.base import Model, Seq2Seq, build
 from ablate.record.label import value_text
 
 VOCAB = 20

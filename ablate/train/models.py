@@ -12,8 +12,7 @@ from ablate.config.construct import construct
 from ablate.config.location import CONF
 from ablate.errors import UserError
 from ablate.initial.seeded import initialise
-from ablate.model.base import Model
-from ablate.model.build import build
+from ablate.model.base import Model, build
 from ablate.seeding import seed_of
 from ablate.task.base import Task
 from ablate.train.restore import restore

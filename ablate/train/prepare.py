@@ -10,8 +10,7 @@ from ablate.data.packed import PackedData
 from ablate.data.pairs import Corpus
 from ablate.data.scheme.base import Scheme
 from ablate.data.tokenizer import Given
-from ablate.model.base import Model
-from ablate.model.build import build
+from ablate.model.base import Model, build
 from ablate.seeding import seed_of
 from ablate.task.base import Task
 from ablate.train.job import Job

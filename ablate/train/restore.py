@@ -17,8 +17,7 @@ from ablate.config.schema import Config
 from ablate.config.trust import check_targets
 from ablate.data.tokenizer import Tokenizers
 from ablate.errors import UserError, first_line, likely
-from ablate.model.base import Model
-from ablate.model.build import build
+from ablate.model.base import Model, build
 from ablate.model.product import choose_products
 from ablate.process import keep_memory
 from ablate.record.files import check_links

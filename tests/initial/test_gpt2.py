@@ -8,7 +8,7 @@ from ablate.data.scheme.byte import Byte
 from ablate.data.tokenizer import Tokenizer, Tokenizers
 from ablate.initial.gpt2 import Gpt2
 from ablate.initial.normal import Normal
-from ablate.model.build import build
+from ablate.model.base import build
 
 
 def made(compose, model, *words, std=0.02, seed=1, initial=Gpt2):

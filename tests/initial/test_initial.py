@@ -18,7 +18,7 @@ from ablate.data.tokenizer import Tokenizers
 from ablate.errors import UserError
 from ablate.initial.base import weights_fingerprint
 from ablate.initial.seeded import initialise
-from ablate.model.build import build
+from ablate.model.base import build
 from ablate.record.files import read_tensors, seal, write_json, write_tensors
 from ablate.record.identity import digest, parts
 from ablate.testing.documented import docstrings

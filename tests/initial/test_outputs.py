@@ -10,8 +10,7 @@ from ablate.data.scheme.byte import Byte
 from ablate.data.tokenizer import Tokenizer, Tokenizers
 from ablate.errors import UserError
 from ablate.initial.outputs import output_projections
-from ablate.model.base import Causal
-from ablate.model.build import build
+from ablate.model.base import Causal, build
 
 SIZES = ("model.d_model=32", "model.d_ff=64", "model.n_layers=3", "model.n_heads=2")
 ENDS = ("attention.output.weight", "feed_forward.outer.weight")

@@ -193,7 +193,7 @@ def test_a_folder_without_levels_is_refused(tmp_path):
 
 @pytest.mark.parametrize("size", ["base", "big", "micro", "small", "tiny"])
 def test_every_size_builds_on_the_meta_device(size):
-    from ablate.model.build import build
+    from ablate.model.base import build
 
     config = model_config(size=size, small=False)
     with torch.device("meta"):

@@ -13,8 +13,7 @@ from ablate.config.location import CONF
 from ablate.errors import UserError
 from ablate.initial.seeded import initialise
 from ablate.model.attention.multi_head import SelfAttention
-from ablate.model.base import Causal, CausalDocuments, Seq2Seq
-from ablate.model.build import build
+from ablate.model.base import Causal, CausalDocuments, Seq2Seq, build
 from ablate.model.laws import Law
 from ablate.testing.documented import docstrings
 

@@ -17,8 +17,7 @@ from ablate.adapt.prefix import Prefix
 from ablate.config.location import CONF
 from ablate.errors import UserError
 from ablate.initial.seeded import initialise
-from ablate.model.base import Causal, Seq2Seq
-from ablate.model.build import build
+from ablate.model.base import Causal, Seq2Seq, build
 from ablate.model.parametrisation import Mup
 from ablate.optimizer.adamw import AdamW
 from ablate.optimizer.base import make_optimizer

@@ -159,7 +159,7 @@ def test_embeddings_share_what_they_say(build_model, level, matrices):
 
 
 def test_building_leaves_the_global_random_numbers_alone(compose):
-    from ablate.model.build import build
+    from ablate.model.base import build
 
     config = compose("model.d_model=16")
     before = torch.random.get_rng_state()

@@ -8,8 +8,7 @@ import torch
 
 from ablate.config.check import check
 from ablate.initial.seeded import initialise
-from ablate.model.base import Causal
-from ablate.model.build import build
+from ablate.model.base import Causal, build
 from lab.bench.options import read, table
 
 ROOT = Path(__file__).parents[2]

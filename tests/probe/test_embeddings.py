@@ -15,7 +15,7 @@ def probed(compose):
     from ablate.data.pairs import Corpus, Pairs
     from ablate.data.tokenizer import Tokenizers
     from ablate.initial.seeded import initialise
-    from ablate.model.build import build
+    from ablate.model.base import build
     from experiments.embedding_algebra.probe import Embeddings
 
     class Few(Corpus):

@@ -12,7 +12,7 @@ LAYERS = "model.n_layers=2"
 def probed(compose):
     from ablate.config.construct import construct
     from ablate.initial.seeded import initialise
-    from ablate.model.build import build
+    from ablate.model.base import build
 
     def run_probe(level, *overrides, **keys):
         given = [f"probe.{key}={value}" for key, value in {"draws": 1, "length": 5, **keys}.items()]

@@ -128,7 +128,7 @@ def test_deep_norm_scales_initial_values_and_nothing_else_of_the_model():
 
     from ablate.config.location import CONF
     from ablate.initial.seeded import initialise
-    from ablate.model.build import build
+    from ablate.model.base import build
 
     models = []
     for level in ("post_ln", "deep_norm"):

@@ -6,8 +6,7 @@ from torch import nn
 
 from ablate.data.vocabulary import PAD
 from ablate.initial.seeded import initialise
-from ablate.model.base import Seq2Seq
-from ablate.model.build import build
+from ablate.model.base import Seq2Seq, build
 
 CELLS = {"lstm": nn.LSTM, "gru": nn.GRU}
 

@@ -13,8 +13,7 @@ from ablate.errors import UserError
 from ablate.initial.seeded import initialise
 from ablate.loss.cross_entropy import CrossEntropy
 from ablate.loss.label_smoothing import LabelSmoothing
-from ablate.model.base import Causal, Seq2Seq
-from ablate.model.build import build
+from ablate.model.base import Causal, Seq2Seq, build
 from ablate.sweep.begin import checked
 from ablate.train.resolve import resolve
 from ablate.train.run import run

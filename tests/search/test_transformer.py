@@ -7,8 +7,7 @@ import torch
 
 from ablate.data.vocabulary import BOS, EOS, PAD
 from ablate.initial.seeded import initialise
-from ablate.model.base import Seq2Seq
-from ablate.model.build import build
+from ablate.model.base import Seq2Seq, build
 from ablate.search import base
 from ablate.search.beam import Beam
 from ablate.search.greedy import Greedy

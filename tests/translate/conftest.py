@@ -21,7 +21,7 @@ def finished(tmp_path_factory):
     from ablate.data.pairs import Pairs
     from ablate.data.tokenizer import Tokenizers
     from ablate.initial.seeded import initialise
-    from ablate.model.build import build
+    from ablate.model.base import build
     from ablate.record.files import write_tensors
 
     sizes = ["model.d_model=16", "model.d_ff=32", "model.n_layers=1", "model.n_heads=2"]

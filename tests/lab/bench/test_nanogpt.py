@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from ablate.model.build import build
+from ablate.model.base import build
 from lab.bench import nanogpt_loop
 from lab.bench.nanogpt import Side, kept, line, mean, standard_error
 from lab.bench.nanogpt_loop import Gpt, evaluate, rate

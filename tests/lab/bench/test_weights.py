@@ -24,7 +24,7 @@ def baseline(monkeypatch):
 def models(baseline, small, compose):
     """One of ours, and the baseline with its weights."""
     from ablate.initial.seeded import initialise
-    from ablate.model.build import build
+    from ablate.model.base import build
     from lab.bench.weights import convert
 
     config = compose(*small, "model/residual=post_ln", "model.n_layers=2")
