@@ -9,6 +9,7 @@ from torch import Tensor
 from ablate.config.arguments import Arguments
 from ablate.config.limits import check_one_of
 from ablate.errors import UserError
+from ablate.model import WITHOUT_CAUSAL_MASK
 from ablate.model.attention import Kernel
 from ablate.model.attention.multi_head import Attention, CrossAttention, SelfAttention
 from ablate.model.base import Model
@@ -17,7 +18,6 @@ from ablate.model.dropout import Rates
 from ablate.model.embedding import Embedding, Table
 from ablate.model.feed_forward import FeedForward
 from ablate.model.head import Head
-from ablate.model.laws import WITHOUT_CAUSAL_MASK
 from ablate.model.linear import remove_biases
 from ablate.model.norm import Norm
 from ablate.model.padding import Padding

@@ -14,11 +14,11 @@ from torch import Tensor, nn
 
 from ablate.config.arguments import nest_arguments
 from ablate.config.construct import construct
+from ablate.model import Law
 from ablate.model.attention import Kernel
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.cache import Cache
 from ablate.model.head import Head
-from ablate.model.laws import Law
 from ablate.model.stack import Stack
 
 

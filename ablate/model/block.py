@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection
 from typing import ClassVar
 
-from ablate.model.laws import Law
+from ablate.model import Law
 
 
 class Block(ABC):

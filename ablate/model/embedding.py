@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ablate.errors import UserError
-from ablate.model.laws import Law
+from ablate.model import Law
 
 
 class Embedding(nn.Module, ABC):

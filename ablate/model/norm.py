@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from ablate import hardware
 from ablate.config.limits import Range, check_one_of
-from ablate.model.laws import Law
+from ablate.model import Law
 
 Vectors = Float[Tensor, "*N D"]  # the vectors of tokens, after any other dimensions
 Real = Bool[Tensor, "*N"]  # False at padding

@@ -12,11 +12,11 @@ from torch import Tensor
 
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
+from ablate.model import Law
 from ablate.model.architecture import Architecture, Assembled, check_positive
 from ablate.model.attention import Kernel
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.base import Bidirectional, Causal, CausalDocuments, Seq2Seq
-from ablate.model.laws import Law
 from ablate.model.position import Position
 from ablate.model.stack import Stack, StackCache
 

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from ablate.model.laws import Law
+from ablate.model import Law
 
 
 @dataclass(frozen=True)

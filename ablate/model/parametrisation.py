@@ -13,9 +13,9 @@ from torch import nn
 
 from ablate.config.limits import Count
 from ablate.errors import UserError
+from ablate.model import Law
 from ablate.model.attention import Kernel
 from ablate.model.embedding import Embedding, Table
-from ablate.model.laws import Law
 from ablate.model.position import Position
 
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ablate.config.limits import Count, check_one_of
 from ablate.errors import UserError
-from ablate.model.laws import Law
+from ablate.model import Law
 from ablate.model.linear import Linear, linear
 
 OUTPUTS = ("learned", "identity")

@@ -22,8 +22,8 @@ from typing import Any, ClassVar, NamedTuple
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from ablate.model import Law
 from ablate.model.dropout import Dropout
-from ablate.model.laws import Law
 from ablate.model.norm import Norm
 
 Tokens = Float[Tensor, "B L D"]

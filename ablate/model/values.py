@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ablate.config.limits import Range
-from ablate.model.laws import Law
+from ablate.model import Law
 
 Heads = Float[Tensor, "B H L E"]
 

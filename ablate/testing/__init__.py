@@ -10,7 +10,7 @@ own options applies them to its config folder:
 
 Options of `model` are put into a small Transformer with default components; losses receive random
 logits; optimisers train the parameters of a small Transformer. An option that violates a law of
-`ablate.model.laws` declares it in `breaks` of its class; then the test requires the violation.
+`ablate.model` declares it in `breaks` of its class; then the test requires the violation.
 """
 
 from ablate.testing.check import Check, checks

@@ -16,8 +16,8 @@ from torch.nn import functional as F
 
 from ablate.data.vocabulary import PAD
 from ablate.initial.seeded import initialise
+from ablate.model import Law
 from ablate.model.base import Seq2Seq
-from ablate.model.laws import Law
 from ablate.testing.level import VOCAB, Level, built, model_config
 
 

@@ -53,7 +53,7 @@ def test_a_model_that_is_composed_alone_is_that_of_a_run(words, compose):
 LOOKS_AHEAD = '''
 """A position that breaks a law."""
 
-from ablate.model.laws import Law
+from ablate.model import Law
 from ablate.model.position import Position
 
 

@@ -19,8 +19,8 @@ def test_every_padding_is_declared(padding):
 @torch.no_grad()
 @pytest.mark.parametrize("fill", ["large_negative", "zero_output"])
 def test_finite_fills_keep_the_laws_of_the_padding(filled, batch, padding, fill):
+    from ablate.model import Law
     from ablate.model.base import Seq2Seq
-    from ablate.model.laws import Law
 
     src, tgt_in = batch
     model, real = filled(padding, fill), tgt_in != PAD

@@ -14,8 +14,8 @@ from torch.nn import functional as F
 
 from ablate.config.limits import check_one_of
 from ablate.errors import UserError
+from ablate.model import Law
 from ablate.model.cache import Cache
-from ablate.model.laws import Law
 from ablate.model.padding import Mask
 from ablate.model.sublayer import Slots
 

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from ablate import hardware
 from ablate.errors import UserError
+from ablate.model import Law
 from ablate.model.cache import Cache
-from ablate.model.laws import Law
 
 Tokens = Float[Tensor, "B L D"]  # for each sentence, a vector for each token
 Newest = Float[Tensor, "M N D"]  # for each sentence, the newest token of each hypothesis
