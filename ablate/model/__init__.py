@@ -1,6 +1,8 @@
-"""Define the models: Transformers, models of one stack, and recurrent models.
+"""Define the laws, which tests check for every component, and all models.
 
-A factor of a Transformer, such as its norm, has a folder with a module for each option.
+A factor of a Transformer, such as its norm, has a module, or a package of modules, with the
+interface of its options and all options. A component for which a law does not hold lists the law in
+its attribute `breaks`.
 
 Letters of shapes in annotations: B batch, S source length, T target length, L either length, Q/K
 query/key length, H heads, E width of a head, W width of a value, D d_model, F d_ff, V vocabulary, N

@@ -1,4 +1,4 @@
-"""Check the sizes of a model before it is built."""
+"""The architecture of Transformers: sizes, factories of components, and how they are assembled."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

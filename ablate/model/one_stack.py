@@ -1,8 +1,4 @@
-"""The base class of models with a single stack between an embedding and a head.
-
-`decoder_only` and `encoder_only` derive from this class; they differ in the mask and in their
-inputs.
-"""
+"""Models with a single stack between an embedding and a head; they differ in mask and inputs."""
 
 from typing import ClassVar
 
