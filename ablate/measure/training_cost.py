@@ -23,7 +23,7 @@ from ablate.config.limits import Count
 from ablate.data.module import TextData
 from ablate.data.pairs import Corpus
 from ablate.data.vocabulary import PAD
-from ablate.loss.cross_entropy import CrossEntropy
+from ablate.loss import CrossEntropy
 from ablate.measure.base import Measure
 from ablate.model.base import Model
 from ablate.model.operations import product_counter

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from ablate import hardware
 from ablate.config.limits import Range
-from ablate.loss.base import Loss
+from ablate.loss import Loss
 from ablate.model import Law
 from ablate.model.linear import BLOCK, blocks, hooked_output, is_compiled, product_dtype
 

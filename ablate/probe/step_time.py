@@ -22,7 +22,7 @@ from torch import Tensor
 
 from ablate.config.limits import Count, OneOf
 from ablate.errors import UserError
-from ablate.loss.cross_entropy import CrossEntropy
+from ablate.loss import CrossEntropy
 from ablate.model.base import Model, Seq2Seq
 from ablate.model.sublayer import LayerContext
 from ablate.model.transformer import Transformer

@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.loss.base import Law
+from ablate.loss import Law
 from ablate.testing.level import Level
 
 

@@ -12,7 +12,7 @@ from ablate.adapt.base import Adapt
 from ablate.data.pairs import Corpus
 from ablate.data.scheme.base import Scheme
 from ablate.initial.base import Initial
-from ablate.loss.base import Loss
+from ablate.loss import Loss
 from ablate.measure.base import Measure
 from ablate.metric.base import SplitMetric
 from ablate.model.base import Model

@@ -20,9 +20,7 @@ from torch.nn import functional as F
 
 from ablate.config.limits import Range
 from ablate.data.vocabulary import PAD
-from ablate.loss.base import Loss
-from ablate.loss.cross_entropy import CrossEntropy
-from ablate.loss.label_smoothing import LabelSmoothing
+from ablate.loss import CrossEntropy, LabelSmoothing, Loss
 from ablate.model.transformer import Transformer
 from experiments.shared.loss.difference import Difference
 from experiments.shared.loss.sparsemax import sparsemax

@@ -22,8 +22,7 @@ from ablate.data.batching import Sizes, training_batches
 from ablate.data.pairs import Corpus
 from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError
-from ablate.loss.cross_entropy import CrossEntropy
-from ablate.loss.label_smoothing import LabelSmoothing
+from ablate.loss import CrossEntropy, LabelSmoothing
 from ablate.model.transformer import Transformer
 from experiments.shared.probe.draws import Draws, Measured
 

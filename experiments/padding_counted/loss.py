@@ -19,7 +19,7 @@ from torch.nn import functional as F
 
 from ablate.config.limits import OneOf
 from ablate.data.vocabulary import PAD
-from ablate.loss.base import Loss
+from ablate.loss import Loss
 
 
 class PaddingCounted(Loss):

@@ -18,8 +18,7 @@ from torch import Tensor
 from torch._dynamo.testing import CompileCounterWithBackend
 
 from ablate.config.location import CONF
-from ablate.loss.base import Loss
-from ablate.loss.label_smoothing import LabelSmoothing
+from ablate.loss import LabelSmoothing, Loss
 from ablate.model.base import Causal, Model, Seq2Seq
 from ablate.testing.level import VOCAB, built, levels, model_config
 

@@ -27,7 +27,7 @@ def test_another_kind_is_named(compose, override):
 
 
 def test_the_class_that_is_needed_is_named(compose):
-    for key, base in (("model.norm", "ablate.model.norm.Norm"), ("loss", "ablate.loss.base")):
+    for key, base in (("model.norm", "ablate.model.norm.Norm"), ("loss", "ablate.loss")):
         with pytest.raises(UserError, match=f"it must be a subclass of {base}"):
             check(compose(f"{key}._target_=torch.nn.ReLU"))
 

@@ -11,7 +11,7 @@ from ablate.adapt.base import Adapt
 from ablate.data.vocabulary import PAD
 from ablate.initial.base import Initial
 from ablate.initial.seeded import initialise
-from ablate.loss.base import Loss
+from ablate.loss import Loss
 from ablate.metric.table import Metric
 from ablate.model.attention import Kernel
 from ablate.model.attention.multi_head import MultiHeadAttention

@@ -39,7 +39,7 @@ def test_a_wrong_choice_is_one_sentence_that_names_the_key(build_model, override
 )
 def test_a_wrong_loss(values, key):
     from ablate.errors import UserError
-    from ablate.loss.label_smoothing import LabelSmoothing
+    from ablate.loss import LabelSmoothing
 
     with pytest.raises(UserError, match=key):
         LabelSmoothing(**values)

@@ -5,9 +5,7 @@ import torch
 from torch.nn import functional as F
 
 from ablate.data.vocabulary import PAD
-from ablate.loss.base import Loss
-from ablate.loss.cross_entropy import CrossEntropy
-from ablate.loss.label_smoothing import TARGETS, LabelSmoothing
+from ablate.loss import TARGETS, CrossEntropy, LabelSmoothing, Loss
 from ablate.model import head
 from ablate.model.dropout import Dropout, rounded
 from ablate.model.head import linear as head

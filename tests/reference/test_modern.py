@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from ablate.errors import UserError
-from ablate.loss.z_loss import ZLoss
+from ablate.loss import ZLoss
 from ablate.model.attention.fused import QKNorm
 from ablate.model.feed_forward import ACTIVATIONS, Gated, PositionWise
 from ablate.model.norm import DynamicTanh, LayerNorm

@@ -5,8 +5,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from ablate.loss.cross_entropy import CrossEntropy
-from ablate.loss.label_smoothing import LabelSmoothing
+from ablate.loss import CrossEntropy, LabelSmoothing
 from ablate.model.base import Causal, Seq2Seq
 from ablate.model.head.soft_cap import SoftCap
 from ablate.testing.level import built, model_config

@@ -64,7 +64,7 @@ def test_std_eps_by_torch_std():
 
 @pytest.mark.parametrize("target", ["vocab", "not_true", "not_true_nor_pad"])
 def test_label_smoothing_is_cross_entropy_with_the_smoothed_target(target):
-    from ablate.loss.label_smoothing import LabelSmoothing
+    from ablate.loss import LabelSmoothing
 
     n_vocab, epsilon = 11, 0.3
     logits, targets = torch.randn(8, n_vocab), torch.randint(1, n_vocab, (8,))

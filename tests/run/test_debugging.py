@@ -11,8 +11,7 @@ import torch
 import ablate
 from ablate.errors import UserError
 from ablate.initial.seeded import initialise
-from ablate.loss.cross_entropy import CrossEntropy
-from ablate.loss.label_smoothing import LabelSmoothing
+from ablate.loss import CrossEntropy, LabelSmoothing
 from ablate.model.base import Causal, Seq2Seq, build
 from ablate.sweep.begin import checked
 from ablate.train.resolve import resolve

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from ablate.data.batch import Batch
 from ablate.initial.seeded import initialise
-from ablate.loss.cross_entropy import CrossEntropy
+from ablate.loss import CrossEntropy
 from ablate.model.base import Seq2Seq, build
 from ablate.task.translation import Translation
 from ablate.train.module import Training

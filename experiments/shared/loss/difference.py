@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.errors import UserError
-from ablate.loss.base import Law, Loss
+from ablate.loss import Law, Loss
 
 
 class Difference(Loss):

@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.loss.base import Law, Loss, Scored
+from ablate.loss import Law, Loss, Scored
 
 
 class Sparsemax(Loss):
