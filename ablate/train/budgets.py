@@ -20,7 +20,7 @@ from pytorch_lightning.trainer.states import TrainerFn
 
 from ablate.record.files import read_tensors, write_tensors, writing
 from ablate.record.training import Record
-from ablate.schedule.base import Schedule
+from ablate.schedule import Schedule
 from ablate.train.job import Job
 from ablate.train.resume import OWN, last_saved, state_path
 

@@ -18,7 +18,7 @@ from ablate.metric.base import SplitMetric
 from ablate.model.base import Model
 from ablate.optimizer.base import Factory
 from ablate.probe.base import Probe
-from ablate.schedule.base import Schedule
+from ablate.schedule import Schedule
 from ablate.search.base import Search
 from ablate.task.base import Task
 

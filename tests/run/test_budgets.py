@@ -6,10 +6,7 @@ from pathlib import Path
 import pytest
 
 from ablate.errors import UserError
-from ablate.schedule.constant import Constant
-from ablate.schedule.cosine import Cosine
-from ablate.schedule.inverse_sqrt import InverseSqrt
-from ablate.schedule.wsd import WarmupStableDecay
+from ablate.schedule import Constant, Cosine, InverseSqrt, WarmupStableDecay
 from ablate.train.budgets import _steps_in_common, shared_steps
 from ablate.train.module import Training
 from ablate.train.resolve import resolve

@@ -181,7 +181,7 @@ def test_a_run_whose_gradient_is_not_finite_is_diverged(go):
 
 def test_a_learning_rate_that_is_no_number_is_named(go, monkeypatch):
     from ablate.errors import UserError
-    from ablate.schedule.constant import Constant
+    from ablate.schedule import Constant
 
     rates = {3: float("nan")}
     monkeypatch.setattr(Constant, "__call__", lambda self, step: rates.get(step, 1.0))

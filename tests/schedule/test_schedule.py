@@ -5,8 +5,7 @@ import pytest
 from ablate.config.construct import construct
 from ablate.config.location import CONF
 from ablate.errors import UserError
-from ablate.schedule.cosine import Cosine
-from ablate.schedule.wsd import WarmupStableDecay
+from ablate.schedule import Cosine, WarmupStableDecay
 
 SCHEDULES = sorted(path.stem for path in CONF.glob("schedule/*.yaml"))
 
