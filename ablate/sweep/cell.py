@@ -159,7 +159,7 @@ class Cell:
         so it is not the identity of the stored training.
         """
         # imports torch, which --help does not need
-        from ablate.initial.base import weights_fingerprint
+        from ablate.initial import weights_fingerprint
         from ablate.record.identity import digest, parts
 
         config = self.task_config()

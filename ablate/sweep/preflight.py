@@ -12,7 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from ablate.data.module import TextData
 from ablate.errors import UserError
-from ablate.initial.base import weights_fingerprint
+from ablate.initial import weights_fingerprint
 from ablate.model.base import Model
 from ablate.record.files import check_writable
 from ablate.record.training import Record

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ablate.config.location import CONF
 from ablate.errors import UserError
-from ablate.initial.seeded import initialise
+from ablate.initial import initialise
 from ablate.model.base import Model, Seq2Seq, build
 from ablate.record.label import value_text
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.data.vocabulary import PAD
-from ablate.initial.seeded import initialise
+from ablate.initial import initialise
 from ablate.model import Law
 from ablate.model.base import Seq2Seq
 from ablate.testing.level import VOCAB, Level, built, model_config

@@ -11,7 +11,7 @@ from pytorch_lightning.loggers.logger import Logger
 from ablate.adapt.base import Adapt
 from ablate.data.pairs import Corpus
 from ablate.data.scheme.base import Scheme
-from ablate.initial.base import Initial
+from ablate.initial import Initial
 from ablate.loss import Loss
 from ablate.measure.base import Measure
 from ablate.metric.base import SplitMetric

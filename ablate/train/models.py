@@ -11,7 +11,7 @@ from ablate.config.check import check, check_groups
 from ablate.config.construct import construct
 from ablate.config.location import CONF
 from ablate.errors import UserError
-from ablate.initial.seeded import initialise
+from ablate.initial import initialise
 from ablate.model.base import Model, build
 from ablate.seeding import seed_of
 from ablate.task.base import Task

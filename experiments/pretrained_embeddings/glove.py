@@ -21,8 +21,7 @@ from ablate.config.limits import Count
 from ablate.data.pairs import Corpus
 from ablate.data.tokenizer import Tokenizer, Tokenizers
 from ablate.errors import UserError
-from ablate.initial.base import Initial
-from ablate.initial.seeded import initialise
+from ablate.initial import Initial, initialise
 from ablate.model.base import Model
 from ablate.model.embedding import Table, TiedAll
 from ablate.seeding import stream

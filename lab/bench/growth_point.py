@@ -17,7 +17,7 @@ from omegaconf import DictConfig
 
 from ablate.data.batch import Batch
 from ablate.data.vocabulary import BOS, EOS
-from ablate.initial.seeded import initialise
+from ablate.initial import initialise
 from ablate.model.base import Seq2Seq
 from ablate.process import keep_memory
 from ablate.train.job import Job

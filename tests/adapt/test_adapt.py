@@ -15,7 +15,7 @@ from ablate.adapt.base import Adapt
 from ablate.config.construct import construct
 from ablate.config.location import CONF
 from ablate.errors import UserError
-from ablate.initial.seeded import initialise
+from ablate.initial import initialise
 from ablate.model.base import Seq2Seq, build
 from ablate.model.inspect import attention_weights
 from ablate.model.sublayer import LayerContext

@@ -145,7 +145,7 @@ def test_a_look_up_of_a_single_value_replaces_no_group_of_keys(command, small, k
 @pytest.mark.parametrize(
     ("word", "named"),
     [
-        ("initial._target_=ablate.initial.checkpoint.Checkpoint", "folder"),
+        ("initial._target_=ablate.initial.stored.Checkpoint", "folder"),
         ("tokenizer._target_=ablate.nowhere.Missing", "tokenizer._target_"),
         ("model.dropout={}", "model.dropout={}"),
         ("hydra/sweeper=basic", "hydra/sweeper=basic"),

@@ -9,8 +9,7 @@ from torch.nn.utils import parametrize
 
 from ablate.adapt.base import Adapt
 from ablate.data.vocabulary import PAD
-from ablate.initial.base import Initial
-from ablate.initial.seeded import initialise
+from ablate.initial import Initial, initialise
 from ablate.loss import Loss
 from ablate.metric.table import Metric
 from ablate.model.attention import Kernel

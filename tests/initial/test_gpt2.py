@@ -6,8 +6,7 @@ from omegaconf import OmegaConf
 
 from ablate.data.scheme.byte import Byte
 from ablate.data.tokenizer import Tokenizer, Tokenizers
-from ablate.initial.gpt2 import Gpt2
-from ablate.initial.normal import Normal
+from ablate.initial.drawn import Gpt2, Normal
 from ablate.model.base import build
 
 

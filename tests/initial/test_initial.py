@@ -16,8 +16,7 @@ from ablate.config.location import CONF
 from ablate.data.pairs import Corpus, Pairs
 from ablate.data.tokenizer import Tokenizers
 from ablate.errors import UserError
-from ablate.initial.base import weights_fingerprint
-from ablate.initial.seeded import initialise
+from ablate.initial import initialise, weights_fingerprint
 from ablate.model.base import build
 from ablate.record.files import read_tensors, seal, write_json, write_tensors
 from ablate.record.identity import digest, parts
@@ -26,7 +25,7 @@ from experiments.pretrained_embeddings.glove import Glove, company
 
 LINES = ["ein Hund läuft .", "zwei Hunde laufen schnell .", "die Katze schläft ."]
 OTHERS = ["ein Hund läuft .", "zwei Hunde laufen schnell .", "die Katze frisst ."]
-SEEDED = {"_target_": "ablate.initial.seeded.Seeded"}
+SEEDED = {"_target_": "ablate.initial.Seeded"}
 SIZES = ["model.d_model=8", "model.d_ff=12", "model.n_layers=1", "model.n_heads=2"]
 
 
@@ -64,11 +63,11 @@ def folder(made, tmp_path):
 
 
 def from_run(folder):
-    return construct({"_target_": "ablate.initial.checkpoint.Checkpoint", "folder": str(folder)})
+    return construct({"_target_": "ablate.initial.stored.Checkpoint", "folder": str(folder)})
 
 
 def from_file(path, side="src"):
-    target = "ablate.initial.vectors.Vectors"
+    target = "ablate.initial.stored.Vectors"
     return construct({"_target_": target, "file": str(path), "side": side})
 
 
@@ -183,7 +182,7 @@ def test_files_of_no_use_are_refused(made, tmp_path, text, message):
 
 def drawn(made, values, seed=1):
     model, tokenizers = made()
-    target = "ablate.initial.embeddings.Embeddings"
+    target = "ablate.initial.drawn.Embeddings"
     construct({"_target_": target, "values": values})(model, tokenizers, seed)
     return model.state_dict()
 
@@ -211,7 +210,7 @@ def test_the_bounds_of_uniform_values(made):
 
 @pytest.mark.parametrize("rows", [5, 24])
 def test_orthogonal_rows_or_columns(rows):
-    from ablate.initial.embeddings import draw
+    from ablate.initial.drawn import draw
 
     weight = torch.empty(rows, 8)
     draw("orthogonal", weight, torch.Generator().manual_seed(0))

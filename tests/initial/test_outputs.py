@@ -9,7 +9,7 @@ from ablate.config.location import CONF
 from ablate.data.scheme.byte import Byte
 from ablate.data.tokenizer import Tokenizer, Tokenizers
 from ablate.errors import UserError
-from ablate.initial.outputs import output_projections
+from ablate.initial.drawn import output_projections
 from ablate.model.base import Causal, build
 
 SIZES = ("model.d_model=32", "model.d_ff=64", "model.n_layers=3", "model.n_heads=2")

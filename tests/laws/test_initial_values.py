@@ -5,7 +5,7 @@ import pytest
 
 @pytest.fixture
 def initialise():
-    from ablate.initial.seeded import initialise
+    from ablate.initial import initialise
 
     return initialise
 

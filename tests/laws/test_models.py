@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from ablate.config.location import CONF
 from ablate.errors import UserError
-from ablate.initial.seeded import initialise
+from ablate.initial import initialise
 from ablate.model import Law
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.base import Causal, CausalDocuments, Seq2Seq, build

@@ -16,7 +16,7 @@ from ablate.adapt.lora import LoRA, LowRank
 from ablate.adapt.prefix import Prefix
 from ablate.config.location import CONF
 from ablate.errors import UserError
-from ablate.initial.seeded import initialise
+from ablate.initial import initialise
 from ablate.model.base import Causal, Seq2Seq, build
 from ablate.model.parametrisation import Mup
 from ablate.optimizer.adamw import AdamW

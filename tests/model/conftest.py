@@ -12,7 +12,7 @@ def seed():
 @pytest.fixture
 def build_model(compose):
     """Build a small model from overrides."""
-    from ablate.initial.seeded import initialise
+    from ablate.initial import initialise
     from ablate.model.base import build
 
     small = ("model.d_model=16", "model.d_ff=24", "model.n_heads=2")

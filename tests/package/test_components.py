@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from ablate.config.check import check
-from ablate.initial.seeded import initialise
+from ablate.initial import initialise
 from ablate.model.base import Causal, build
 from lab.bench.options import read, table
 

@@ -10,7 +10,7 @@ def measure(compose):
     """Run a probe as the command line would; keys are the probe's own arguments."""
     from ablate.config.check import check
     from ablate.config.construct import construct
-    from ablate.initial.seeded import initialise
+    from ablate.initial import initialise
     from ablate.model.base import build
 
     small = ("model.d_model=16", "model.d_ff=24", "model.n_heads=2", "model.n_layers=2")

@@ -14,7 +14,7 @@ def probed(compose):
     from ablate.config.construct import construct
     from ablate.data.pairs import Corpus, Pairs
     from ablate.data.tokenizer import Tokenizers
-    from ablate.initial.seeded import initialise
+    from ablate.initial import initialise
     from ablate.model.base import build
     from experiments.embedding_algebra.probe import Embeddings
 

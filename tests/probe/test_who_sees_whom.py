@@ -11,7 +11,7 @@ LAYERS = "model.n_layers=2"
 @pytest.fixture
 def probed(compose):
     from ablate.config.construct import construct
-    from ablate.initial.seeded import initialise
+    from ablate.initial import initialise
     from ablate.model.base import build
 
     def run_probe(level, *overrides, **keys):

@@ -17,7 +17,7 @@ def seed():
 def transformer():
     """Build a Transformer of two layers without positions and dropout."""
     from ablate.config.arguments import nest_arguments
-    from ablate.initial.seeded import initialise
+    from ablate.initial import initialise
     from ablate.model.attention.explicit import Explicit
     from ablate.model.attention.fused import Fused
     from ablate.model.block import Serial

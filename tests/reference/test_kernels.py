@@ -15,7 +15,7 @@ def kernel():
     from omegaconf import OmegaConf
 
     from ablate.config.location import CONF
-    from ablate.initial.seeded import initialise
+    from ablate.initial import initialise
 
     def built(level, **options):
         config = OmegaConf.load(f"{CONF}/model/attention/{level}.yaml")

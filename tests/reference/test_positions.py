@@ -159,7 +159,7 @@ def test_the_constant_is_what_sinusoids_add_at_position_0():
 
 
 def test_a_recurrent_layer_is_a_loop_of_cells():
-    from ablate.initial.seeded import initialise
+    from ablate.initial import initialise
     from ablate.model.position.added import Recurrent
 
     ours = Recurrent(d_model=6)

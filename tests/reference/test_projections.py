@@ -101,7 +101,7 @@ def test_a_level_equals_a_loop_over_heads(attention, case):
 
 
 def test_shared_heads_start_in_the_range_of_heads_of_their_own(attention):
-    from ablate.initial.seeded import initialise
+    from ablate.initial import initialise
 
     ours = attention("one_set")
     initialise(ours, 1)

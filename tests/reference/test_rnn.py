@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from ablate.data.vocabulary import PAD
-from ablate.initial.seeded import initialise
+from ablate.initial import initialise
 from ablate.model.base import Seq2Seq, build
 
 CELLS = {"lstm": nn.LSTM, "gru": nn.GRU}

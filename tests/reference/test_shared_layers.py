@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from ablate.config.location import CONF
-from ablate.initial.seeded import initialise
+from ablate.initial import initialise
 from ablate.model.base import Seq2Seq, build
 
 ORDERS = {"pairs": [0, 0, 1], "all": [0, 0, 0]}

@@ -10,7 +10,7 @@ import torch
 
 import ablate
 from ablate.errors import UserError
-from ablate.initial.seeded import initialise
+from ablate.initial import initialise
 from ablate.loss import CrossEntropy, LabelSmoothing
 from ablate.model.base import Causal, Seq2Seq, build
 from ablate.sweep.begin import checked

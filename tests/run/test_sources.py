@@ -75,7 +75,7 @@ def test_weights_with_a_table_that_nothing_read_still_load(earlier, prepared):
     _, _, model = prepared(
         "model=decoder_only", "task=language_model", "model/embedding=separate", "seed=5"
     )
-    target = "ablate.initial.checkpoint.Checkpoint"
+    target = "ablate.initial.stored.Checkpoint"
     construct({"_target_": target, "folder": str(folder)})(model, data.tokenizers, 1)
     for loaded in (restored.state_dict(), model.state_dict()):
         assert loaded.keys() == weights.keys()

@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from ablate.data.batch import Batch
-from ablate.initial.seeded import initialise
+from ablate.initial import initialise
 from ablate.loss import CrossEntropy
 from ablate.model.base import Seq2Seq, build
 from ablate.task.translation import Translation

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from ablate.data.vocabulary import BOS, EOS, PAD
-from ablate.initial.seeded import initialise
+from ablate.initial import initialise
 from ablate.model.base import Seq2Seq, build
 from ablate.search import base
 from ablate.search.beam import Beam

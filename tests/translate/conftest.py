@@ -20,7 +20,7 @@ def finished(tmp_path_factory):
     from ablate.config.location import CONF
     from ablate.data.pairs import Pairs
     from ablate.data.tokenizer import Tokenizers
-    from ablate.initial.seeded import initialise
+    from ablate.initial import initialise
     from ablate.model.base import build
     from ablate.record.files import write_tensors
 

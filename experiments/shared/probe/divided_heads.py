@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ablate.errors import UserError
-from ablate.initial.seeded import initialise
+from ablate.initial import initialise
 from ablate.model.architecture import head_width
 from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.multi_head import SelfAttention

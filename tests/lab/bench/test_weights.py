@@ -23,7 +23,7 @@ def baseline(monkeypatch):
 @pytest.fixture
 def models(baseline, small, compose):
     """One of ours, and the baseline with its weights."""
-    from ablate.initial.seeded import initialise
+    from ablate.initial import initialise
     from ablate.model.base import build
     from lab.bench.weights import convert
 

@@ -1,10 +1,10 @@
-"""Initialise embeddings with word vectors from a file; other parameters are random.
+"""Initialise with the weights of a finished run.
 
-Equation: E[subword] = vector(word) / scale for every subword that is a whole word in the file,
-    where scale is the factor of looked-up embeddings. So the looked-up embedding equals the vector.
-Source: arXiv:1301.3781 (word2vec) and doi:10.3115/v1/D14-1162 (GloVe), whose text formats are read.
-What differs: subwords that do not start a word get no vector; words are compared with letter case.
-What to expect: a faster start with little text; hardly a difference with much text.
+Equation: w_0 = the weights with which another run was tested.
+Source: arXiv:1801.06146, section 3 (fine-tuning of a whole pretrained model).
+What differs: nothing is random. Model and vocabulary must be the same as in the other run.
+What to expect: the first nll is that of the other run's model on this text. With `adapt`, the
+    pretrained weights are the starting point of LoRA, adapters or partly frozen models.
 """
 
 import math
@@ -19,17 +19,83 @@ from ablate.config.limits import OneOf
 from ablate.data.text import opened, stream_lines
 from ablate.data.tokenizer import Tokenizer, Tokenizers
 from ablate.errors import UserError
-from ablate.initial.base import Initial
-from ablate.initial.seeded import initialise
+from ablate.initial import Initial, initialise
 from ablate.model.base import Model
 from ablate.model.embedding import Table
-from ablate.record.files import digest_of
+from ablate.record.files import check_links, digest_of
+from ablate.record.sealed import read_result
+from ablate.record.weights import load_weights
+
+
+class Checkpoint(Initial):
+    """Initialise with the weights of a finished run.
+
+    Reads initial weights from the folder of a run.
+
+    Equation: w_0 = the weights with which another run was tested.
+    Source: arXiv:1801.06146, section 3 (fine-tuning of a whole pretrained model).
+    What differs: nothing is random. Model and vocabulary must be the same as in the other run.
+    What to expect: the first nll is that of the other run's model on this text. With `adapt`, the
+        pretrained weights are the starting point of LoRA, adapters or partly frozen models.
+
+    Args:
+        folder: folder of the run, with result.json, weights.pt and tokenizer.
+
+    Raises:
+        UserError: there is no such run, or its files were changed; when called, the weights do not
+            fit the model, or the other run has another vocabulary.
+    """
+
+    def __init__(self, *, folder: str) -> None:
+        self.folder = Path(folder)
+        if not self.folder.is_dir():
+            raise UserError(f"initial.folder={folder} is not a folder")
+        check_links(self.folder, self.folder)
+        record = read_result(self.folder)
+        weights = record["weights"] if record else None
+        if weights is None:
+            raise UserError(f"initial.folder={folder} holds no result.json of a run with weights")
+        self.digest = weights
+
+    def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
+        """Load every parameter of the model from the run."""
+        theirs = Tokenizers.load(self.folder / "tokenizer")
+        for side in ("src", "tgt"):
+            self._compare(side, getattr(theirs, side), getattr(tokenizers, side))
+        load_weights(model, self.folder / "weights.pt", self.digest, model.obsolete)
+
+    def fingerprint(self) -> str:
+        """Return a hash of the weights."""
+        return self.digest
+
+    def _compare(self, side: str, theirs: Tokenizer, ours: Tokenizer) -> None:
+        given, wanted = (
+            tokenizer.pieces(list(range(tokenizer.size))) for tokenizer in (theirs, ours)
+        )
+        if given != wanted:
+            raise UserError(
+                f"initial.folder={self.folder} has another {side} vocabulary ({len(given)} pieces) "
+                f"than this run ({len(wanted)} pieces): its weights belong to the text and the "
+                "tokenizer that it was trained with"
+            )
+
 
 SPACE = "\u2581"  # how labels of subwords show the space before a word
 
 
 class Vectors(Initial):
-    """Initialises embeddings from a file in the text format of word2vec or GloVe.
+    """Initialise embeddings with word vectors from a file; other parameters are random.
+
+    Initialises embeddings from a file in the text format of word2vec or GloVe.
+
+    Equation: E[subword] = vector(word) / scale for every subword that is a whole word in the file,
+        where scale is the factor of looked-up embeddings. So the looked-up embedding equals the
+        vector.
+    Source: arXiv:1301.3781 (word2vec) and doi:10.3115/v1/D14-1162 (GloVe), whose text formats are
+        read.
+    What differs: subwords that do not start a word get no vector; words are compared with letter
+        case.
+    What to expect: a faster start with little text; hardly a difference with much text.
 
     Args:
         file: each line has a word and the numbers of its vector; a first line of two numbers, as
