@@ -8,7 +8,7 @@ from omegaconf import DictConfig
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers.logger import Logger
 
-from ablate.adapt.base import Adapt
+from ablate.adapt import Adapt
 from ablate.data.pairs import Corpus
 from ablate.data.scheme.base import Scheme
 from ablate.initial import Initial

@@ -11,7 +11,7 @@ from hydra.utils import get_class
 from omegaconf import OmegaConf
 from torch.nn import functional as F
 
-from ablate.adapt.base import Adapt
+from ablate.adapt import Adapt
 from ablate.config.construct import construct
 from ablate.config.location import CONF
 from ablate.errors import UserError

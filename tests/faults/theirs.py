@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils import parametrize
 
-from ablate.adapt.base import Adapt
+from ablate.adapt import Adapt
 from ablate.data.vocabulary import PAD
 from ablate.initial import Initial, initialise
 from ablate.loss import Loss

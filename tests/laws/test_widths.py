@@ -11,9 +11,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from ablate.adapt.adapters import Adapted, Adapters
-from ablate.adapt.lora import LoRA, LowRank
-from ablate.adapt.prefix import Prefix
+from ablate.adapt.modules import Adapted, Adapters, LoRA, LowRank, Prefix
 from ablate.config.location import CONF
 from ablate.errors import UserError
 from ablate.initial import initialise

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from ablate.adapt.lora import LoRA
+from ablate.adapt.modules import LoRA
 from ablate.errors import UserError
 from ablate.model.base import Causal
 from ablate.optimizer.adamw import AdamW
