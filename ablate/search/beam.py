@@ -20,26 +20,35 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from ablate.data.vocabulary import BOS, EOS
-from ablate.search.base import (
-    Model,
-    Search,
-    reads_device,
-    require,
-    until_eos,
-    worth_dropping,
-)
-from ablate.search.largest import largest
+from ablate.search import Model, Search, largest, reads_device, require, until_eos, worth_dropping
 
 FIRST = EOS + 1  # first id that does not end a hypothesis
 NEVER = float("-inf")
 
 
 class Beam(Search):
-    """Beam search with `size` hypotheses per sentence and a length penalty.
+    """Beam search with a length penalty.
+
+    Beam search with `size` hypotheses per sentence and a length penalty.
+
+    Equation: the translation y with the largest log p(y | source) / ((5 + |y|) / 6)^alpha among the
+        hypotheses in the beam; the length |y| includes EOS.
+    Source: arXiv:1609.08144 (GNMT), section 7, equation 14, without its coverage penalty.
+    What differs: hypotheses are not pruned by score; PAD and BOS are excluded without renormalising
+        p; at the length limit a hypothesis must end, and the log-probability of EOS is added to its
+        score.
+    What to expect: alpha 0 favours short translations, 0.6 is usual; size 1 with alpha 0 is greedy
+        search.
+
+    At each step the `size` best unfinished continuations are kept; a hypothesis that ends in EOS is
+    accepted if it is among the `size` best of all continuations. A sentence is done when no
+    unfinished hypothesis can win: log-probabilities never increase, and lengths are limited by L,
+    so an unfinished hypothesis scores at most log p(so far) / ((5 + L + 1) / 6)^alpha. Therefore
+    stopping early does not change the result.
 
     Raises:
         UserError: a setting is not a number, too small (`size` below 1, all others below 0), or
-            above its limit in `ablate.search.base.MOST`.
+            above its limit in `ablate.search.MOST`.
     """
 
     def __init__(
@@ -159,3 +168,44 @@ class Beams:
         self.limits, self.sentence = self.limits[kept], self.sentence[kept]
         self.tokens, self.prefix = self.tokens[kept], self.prefix[kept]
         self.score = self.score[kept]
+
+
+Ids = tuple[int, ...]
+
+
+class ListBeams(Beams):
+    """Beams that store the n best finished hypotheses of each sentence.
+
+    `best` is the score that a hypothesis has to exceed: that of the n-th best finished hypothesis
+    of its sentence. A sentence is done when no unfinished hypothesis can exceed this score.
+    """
+
+    def __init__(self, limits: Int[Tensor, " B"], size: int, length_penalty: float, n: int):
+        super().__init__(limits, size, length_penalty)
+        self.n = n
+        # score and ids of each hypothesis, the best first
+        self.lists: list[list[tuple[float, Ids]]] = [[] for _ in range(len(limits))]
+
+    def finish(self, ended: Float[Tensor, "M K"], score: Float[Tensor, "M K"]) -> None:
+        """Store the hypotheses that end now and are among the n best of their sentence."""
+        quality = ended / self.penalty(self.prefix.size(2) + 1)
+        counts = ended >= self.last_place(ended, score)[:, None]
+        better = counts & (quality > self.best[self.sentence][:, None])
+        for row, beam in better.nonzero().tolist():
+            sentence = int(self.sentence[row])
+            hypothesis = float(quality[row, beam]), tuple(self.prefix[row, beam].tolist())
+            ranked = sorted([*self.lists[sentence], hypothesis], key=lambda entry: -entry[0])
+            self.lists[sentence] = ranked[: self.n]
+            if len(ranked) >= self.n:
+                self.best[sentence] = ranked[self.n - 1][0]
+
+
+@torch.inference_mode()
+def n_best(beam: Beam, model: Model, src: Int[Tensor, "B S"], n: int) -> list[list[Ids]]:
+    """Return the n best translations of each source by a beam search, the best first.
+
+    Only hypotheses in the beam are considered, so a list may have fewer than n translations.
+    """
+    beams = ListBeams(beam.limits(src), beam.size, beam.length_penalty, n)
+    beam.run(model, src, beams)
+    return [[ids for _, ids in ranked] for ranked in beams.lists]

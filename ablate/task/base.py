@@ -19,7 +19,7 @@ from ablate.data.documents import TextLength
 from ablate.data.tokenizer import Tokenizers
 from ablate.metric.table import Metric
 from ablate.model.base import Model
-from ablate.search.base import Search
+from ablate.search import Search
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from ablate.metric.calibration import Calibration, Predictions, predictions
 from ablate.metric.table import METRICS
 from ablate.metric.token_mean import TokenMean
 from ablate.model.base import Model
-from ablate.search.base import Search
+from ablate.search import Search
 from ablate.task.base import Evaluation, Text, of_all_processes
 
 LIKELIHOOD = {

@@ -34,7 +34,7 @@ from ablate.metric.table import METRICS, Metric
 from ablate.metric.token_mean import TokenMean
 from ablate.metric.words import WordScore, order, shared, shared_stems
 from ablate.model.base import Model, Seq2Seq
-from ablate.search.base import Search
+from ablate.search import Search
 from ablate.task.base import Task, Text, of_all_processes, shifted, tensors
 from ablate.task.likelihood import TokenScores
 

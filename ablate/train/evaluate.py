@@ -10,7 +10,7 @@ from ablate.measure.base import Measure
 from ablate.metric.derived import derived
 from ablate.record.training import Record
 from ablate.record.types import Result
-from ablate.search.sampling import Sampling
+from ablate.search import Sampling
 from ablate.seeding import seed_of
 from ablate.train.generate import make_writer
 from ablate.train.job import Job

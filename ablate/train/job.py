@@ -19,7 +19,7 @@ from ablate.model.base import Model
 from ablate.optimizer.base import Factory
 from ablate.probe.base import Probe
 from ablate.schedule import Schedule
-from ablate.search.base import Search
+from ablate.search import Search
 from ablate.task.base import Task
 
 

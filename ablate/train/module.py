@@ -23,7 +23,7 @@ from ablate.observe.gradients import LayerGradients
 from ablate.observe.sublayers import Sublayers
 from ablate.optimizer.base import make_optimizer
 from ablate.record.weights import Weights
-from ablate.search.base import Search
+from ablate.search import Search
 from ablate.task.base import Evaluation, Text
 from ablate.train.job import Job
 from ablate.train.prepare import make_model

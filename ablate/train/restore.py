@@ -23,7 +23,7 @@ from ablate.process import keep_memory
 from ablate.record.files import check_links
 from ablate.record.sealed import read_result
 from ablate.record.weights import load_weights
-from ablate.search.base import Search
+from ablate.search import Search
 from ablate.task.base import Task
 from ablate.train.precision import precision_plugin
 

@@ -18,13 +18,13 @@ from torch import Tensor
 
 from ablate.data.vocabulary import BOS, EOS
 from ablate.model.base import Seq2Seq
-from ablate.search.base import (
+from ablate.search import (
     Model,
     Search,
+    largest,
     until_eos,
     worth_dropping,
 )
-from ablate.search.largest import largest
 
 
 class Jacobi(Search):

@@ -10,7 +10,7 @@ from ablate.data.scheme.byte import Byte
 from ablate.data.tokenizer import Tokenizers
 from ablate.metric.calibration import Predictions
 from ablate.model.base import Model, Seq2Seq
-from ablate.search.base import Search
+from ablate.search import Search
 from ablate.task.base import Text
 from ablate.task.translation import Translations
 

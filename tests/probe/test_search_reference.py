@@ -19,8 +19,7 @@ def test_searches_are_their_references_and_other_accounts_are_not(probed):
 
 
 def test_a_search_that_takes_the_second_best_is_seen(probed, monkeypatch):
-    from ablate.search import beam, greedy
-    from ablate.search.largest import largest
+    from ablate.search import beam, greedy, largest
 
     def worse(values, k):
         top, column = largest(values, min(k + 1, values.size(1)))

@@ -3,7 +3,6 @@ import torch
 
 from ablate.data.vocabulary import BOS, EOS
 from ablate.search.beam import Beam
-from ablate.search.greedy import Greedy
 
 
 def beam(size, length_penalty, max_ratio=0, max_extra=4) -> Beam:

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from ablate.search.largest import largest
+from ablate.search import largest
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ import itertools
 import pytest
 
 from ablate.data.vocabulary import UNK
-from ablate.search.beam import Beam
-from ablate.search.n_best import n_best
+from ablate.search.beam import Beam, n_best
 
 EXTRA = 3
 

@@ -7,7 +7,6 @@ import torch
 
 from ablate.data.vocabulary import BOS, EOS, PAD
 from ablate.search.beam import Beam
-from ablate.search.greedy import Greedy
 
 SEARCHES = {
     "greedy": Greedy(max_ratio=1.5, max_extra=2),

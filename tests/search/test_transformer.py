@@ -8,9 +8,8 @@ import torch
 from ablate.data.vocabulary import BOS, EOS, PAD
 from ablate.initial import initialise
 from ablate.model.base import Seq2Seq, build
-from ablate.search import base
+from ablate.search import Greedy, base
 from ablate.search.beam import Beam
-from ablate.search.greedy import Greedy
 from experiments.parallel_decoding.search import Jacobi
 
 VOCABULARY = 300

@@ -17,7 +17,7 @@ def make(tmp_path):
     from ablate.data.scheme.word import Word
     from ablate.data.tokenizer import Tokenizers
     from ablate.model.base import Model
-    from ablate.search.sampling import Sampling
+    from ablate.search import Sampling
     from ablate.task.language_model import LanguageModel
     from ablate.train.generate import Writer, separator_of
 
@@ -125,7 +125,7 @@ def test_a_model_of_single_documents_refuses_several(make, rule, unit):
 
 @pytest.mark.parametrize("temperature", [0, 1e-300, 1e-45, 1e-39, 1e-29])
 def test_a_temperature_near_0_takes_the_likeliest_token(temperature):
-    from ablate.search.sampling import Sampling
+    from ablate.search import Sampling
 
     logits = torch.tensor([[9.0, 9.0, 1.0, 9.0, 30.0, 29.0]])
     generator = torch.Generator().manual_seed(0)

@@ -18,7 +18,7 @@ from ablate.data.scheme.byte import Byte
 from ablate.data.tokenizer import Tokenizers
 from ablate.model.base import Model
 from ablate.record.files import write_tensors
-from ablate.search.base import Search
+from ablate.search import Search
 from ablate.task.base import Task
 from ablate.train.restore import Restored
 from ablate.train.translate import translate as translate_lines

@@ -8,7 +8,7 @@ import pytest
 from ablate.config.trust import check_targets
 from ablate.errors import UserError
 
-GREEDY = "ablate.search.greedy.Greedy"
+GREEDY = "ablate.search.Greedy"
 STARTS_OR_WRITES = [
     "torch.distributed.elastic.multiprocessing.subprocess_handler.subprocess_handler"
     ".SubprocessHandler",
@@ -19,7 +19,7 @@ from pathlib import Path
 from subprocess import Popen
 
 from ablate.model.position import Position
-from ablate.search.base import Search
+from ablate.search import Search
 
 
 class Mine(Search):
@@ -68,7 +68,7 @@ def test_what_a_run_of_the_installed_version_writes_passes(compose, levels):
         *("os.system", "subprocess.Popen", "functools.partial", "builtins.eval"),
         *("torch.load", "torch.hub.load", "torch.os.system", "torch.nn.LayerNorm"),
         *("ablate.config.check.difflib.Differ", "ablate.train.restore.Path"),
-        *("ablate.search.largest.Largest", "ablate.sweep.hooks.SweepHooks", f"{GREEDY}.__init__"),
+        *("ablate.search.Largest", "ablate.sweep.hooks.SweepHooks", f"{GREEDY}.__init__"),
         *("ablate.model.norm.LayerNorm", "pytorch_lightning.Trainer"),
         *("", "ablate", None, 7, [GREEDY]),
     ],
