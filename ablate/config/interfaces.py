@@ -35,7 +35,7 @@ FACTORIES = {
 # of each named node within a node of the config, such as callbacks.first and callbacks.second
 NAMED = {
     "callbacks": "pytorch_lightning.callbacks.Callback",
-    "metric": "ablate.metric.base.SplitMetric",
+    "metric": "ablate.metric.SplitMetric",
 }
 
 

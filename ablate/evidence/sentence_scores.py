@@ -16,7 +16,7 @@ BLEU = "bleu"
 def bleu(rows: Int[np.ndarray, "sentences 10"]) -> float:
     """Return corpus BLEU (0 to 100) from sacreBLEU's sufficient statistics of each sentence."""
     # not at the top, because it imports torch, which is not needed to check a study
-    from ablate.metric.bleu import bleu_of_resamples
+    from ablate.metric.corpus import bleu_of_resamples
 
     return float(bleu_of_resamples(rows.sum(0, dtype=np.int64)[None])[0])
 

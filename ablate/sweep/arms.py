@@ -21,7 +21,7 @@ from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError, suggestion
 from ablate.evidence.outcome import UNSTABLE, VAL_NLL, threshold
 from ablate.evidence.types import Levels, Study
-from ablate.metric.derived import derived_names
+from ablate.metric.tokens import derived_names
 from ablate.model.base import Model
 from ablate.model.residual import Residual
 from ablate.observe.sublayers import NAMES

@@ -10,9 +10,8 @@ from torch import Tensor
 
 from ablate.data.batch import Batch
 from ablate.data.vocabulary import PAD
-from ablate.metric.calibration import Calibration, Predictions, predictions
 from ablate.metric.table import METRICS
-from ablate.metric.token_mean import TokenMean
+from ablate.metric.tokens import Calibration, Predictions, TokenMean, predictions
 from ablate.model.base import Model
 from ablate.search import Search
 from ablate.task.base import Evaluation, Text, of_all_processes

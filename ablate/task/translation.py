@@ -24,15 +24,21 @@ from ablate.config.bleu import AUTO, TOKENIZERS, tokenizer
 from ablate.config.limits import OneOf, Range
 from ablate.data.batch import Batch, Draw, Ids
 from ablate.data.vocabulary import BOS, EOS, PAD
-from ablate.metric.bleu import WIDTH, CorpusBleu
-from ablate.metric.calibration import predictions
-from ablate.metric.chrf import CorpusChrf
-from ablate.metric.corpus_score import CorpusScore
-from ablate.metric.meaning import doubt
-from ablate.metric.scoring import Scoring, as_in_papers
+from ablate.metric.corpus import (
+    WIDTH,
+    CorpusBleu,
+    CorpusChrf,
+    CorpusScore,
+    Scoring,
+    WordScore,
+    as_in_papers,
+    doubt,
+    order,
+    shared,
+    shared_stems,
+)
 from ablate.metric.table import METRICS, Metric
-from ablate.metric.token_mean import TokenMean
-from ablate.metric.words import WordScore, order, shared, shared_stems
+from ablate.metric.tokens import TokenMean, predictions
 from ablate.model.base import Model, Seq2Seq
 from ablate.search import Search
 from ablate.task.base import Task, Text, of_all_processes, shifted, tensors
@@ -112,7 +118,7 @@ class Translations(TokenScores):
     - chrf: the score chrF.
     - length_ratio: number of tokens of all translations divided by that of all references.
     - unended: fraction of translations that reach the length limit of the search.
-    - word_f1, stem_f1, word_order: scores of the words of translations (`ablate.metric.words`).
+    - word_f1, stem_f1, word_order: scores of the words of translations (`ablate.metric.corpus`).
     - calibration_error, accuracy: of the most likely token at each target position.
     - decoder_passes: mean number of sequential decoder passes for a sentence, if the search counts
       them.

@@ -7,7 +7,7 @@ from omegaconf import DictConfig
 
 from ablate.errors import UserError
 from ablate.measure.base import Measure
-from ablate.metric.derived import derived
+from ablate.metric.tokens import derived
 from ablate.record.training import Record
 from ablate.record.types import Result
 from ablate.search import Sampling

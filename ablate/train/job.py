@@ -14,7 +14,7 @@ from ablate.data.scheme.base import Scheme
 from ablate.initial import Initial
 from ablate.loss import Loss
 from ablate.measure.base import Measure
-from ablate.metric.base import SplitMetric
+from ablate.metric import SplitMetric
 from ablate.model.base import Model
 from ablate.optimizer.base import Factory
 from ablate.probe.base import Probe

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy import optimize, special
 
-from ablate.metric.bleu import bleu_of_resamples
+from ablate.metric.corpus import bleu_of_resamples
 
 LENGTHS = np.arange(5, 12)  # of the references, in words, equally likely
 DROPPED = 0.35  # probability that a translation is a word shorter than its reference

@@ -5,7 +5,7 @@ import torch
 from torch.nn import functional as F
 from torchmetrics.classification import MulticlassCalibrationError
 
-from ablate.metric.calibration import Calibration, predictions
+from ablate.metric.tokens import Calibration, predictions
 from ablate.model.head import LinearHead
 
 

@@ -1,6 +1,6 @@
 import sacrebleu
 
-from ablate.metric.chrf import CorpusChrf
+from ablate.metric.corpus import CorpusChrf
 
 
 def test_equals_sacrebleu_whatever_the_batches(corpus):

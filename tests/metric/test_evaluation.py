@@ -8,7 +8,7 @@ import torch
 from ablate.data.batch import Batch
 from ablate.data.scheme.byte import Byte
 from ablate.data.tokenizer import Tokenizers
-from ablate.metric.calibration import Predictions
+from ablate.metric.tokens import Predictions
 from ablate.model.base import Model, Seq2Seq
 from ablate.search import Search
 from ablate.task.base import Text

@@ -1,4 +1,4 @@
-from ablate.metric.exact_match import ExactMatch
+from ablate.metric import ExactMatch
 
 
 def test_the_share_of_lines_that_are_alike():

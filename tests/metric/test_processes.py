@@ -5,11 +5,8 @@ from pathlib import Path
 
 import torch
 
-from ablate.metric.bleu import CorpusBleu
-from ablate.metric.calibration import Calibration
-from ablate.metric.chrf import CorpusChrf
-from ablate.metric.scoring import Scoring, Tokenised
-from ablate.metric.token_mean import TokenMean
+from ablate.metric.corpus import CorpusBleu, CorpusChrf, Scoring, Tokenised
+from ablate.metric.tokens import Calibration, TokenMean
 
 
 def score(corpus, rank: int, world: int) -> list[float]:

@@ -3,7 +3,7 @@ import math
 
 import torch
 
-from ablate.metric.token_mean import TokenMean
+from ablate.metric.tokens import TokenMean
 
 
 def mean_of(batches) -> float:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ablate.metric.words import WordScore, order, shared, shared_stems
+from ablate.metric.corpus import WordScore, order, shared, shared_stems
 
 
 def score(count, *pairs):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ablate.errors import UserError
-from ablate.metric.base import SplitMetric
+from ablate.metric import SplitMetric
 from ablate.sweep import preflight
 from ablate.sweep.cell import Cell
 from ablate.train.module import Training

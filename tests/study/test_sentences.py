@@ -7,8 +7,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import PairedTest
 
 from ablate.evidence.sentence_scores import bleu, contributions
-from ablate.metric.bleu import CorpusBleu, bleu_from_statistics
-from ablate.metric.scoring import Scoring
+from ablate.metric.corpus import CorpusBleu, Scoring, bleu_from_statistics
 
 WORDS = list("abcdefghijklmnop")
 
