@@ -58,7 +58,7 @@ class Parametrisation(nn.Module, ABC):
     def rate(self, role: str) -> float:
         """Return the factor of the learning rate for parameters of a role.
 
-        The roles are "matrices", "embeddings", "norms" and "biases" (`ablate.optimizer.roles`). The
+        The roles are "matrices", "embeddings", "norms" and "biases" (`ablate.optimizer`). The
         factor of "matrices" is for those whose number of inputs grows with the width.
         """
         return 1.0

@@ -1,1 +1,251 @@
 """Optimisers that torch does not provide in this form."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Annotated, Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.parametrize import ParametrizationList
+
+from ablate.config.limits import Range
+from ablate.errors import UserError
+from ablate.model.embedding import Embedding
+from ablate.model.head import Head, LinearHead
+from ablate.model.parametrisation import FanIn, parametrisation_of
+
+ROLES = ("matrices", "embeddings", "norms", "biases")
+GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
+
+
+class Trained(NamedTuple):
+    """A trained parameter, with its role and the factor of its learning rate.
+
+    `role` is "matrices" (of hidden linear maps and of their low-rank updates), "embeddings" (of
+    tokens and positions, other tables of vectors, and the output projection), "norms" (gains and
+    other scalars) or "biases".
+    `parts` is the number of linear maps that are stacked in the matrix, such as 3 for queries, keys
+    and values. `rate` multiplies the learning rate.
+    """
+
+    parameter: nn.Parameter
+    role: str
+    parts: int = 1
+    rate: float = 1.0
+
+
+def trained(module: nn.Module) -> list[Trained]:
+    """Return the trainable parameters of a module with their roles, in the module's order."""
+    tables = {id(parameter) for parameter in _of_tables(module)}
+    maps = {id(p): parts for part in module.modules() for p, parts in _of_maps(part)}
+    fan_in = _fan_in(module)
+    parametrisation = parametrisation_of(module)
+
+    def describe(name: str, parameter: nn.Parameter) -> Trained:
+        role = "embeddings"
+        if parameter.dim() < 2:
+            biased = name.rpartition(".")[2].startswith("bias") or name.endswith("bias")
+            role = "biases" if biased else "norms"
+        elif id(parameter) in maps and id(parameter) not in tables:
+            role = "matrices"
+        if role != "matrices":
+            return Trained(parameter, role, rate=parametrisation.rate(role))
+        rates = {
+            FanIn.WIDTH: parametrisation.rate(role),
+            FanIn.HEAD: parametrisation.head_rate,
+            FanIn.FIXED: 1.0,
+        }
+        rate = rates[fan_in.get(id(parameter), FanIn.WIDTH)]
+        return Trained(parameter, role, maps[id(parameter)], rate)
+
+    return [describe(name, p) for name, p in module.named_parameters() if p.requires_grad]
+
+
+def _fan_in(module: nn.Module) -> dict[int, FanIn]:
+    """Return a dictionary from id(parameter) to how its number of inputs grows with the model, for
+    the parameters that a module lists in its attribute `fan_in`.
+    """
+    declared: dict[int, FanIn] = {}
+    for part in module.modules():  # inner modules come later, and have the last word
+        for name, inputs in getattr(part, "fan_in", {}).items():
+            named = getattr(part, name)
+            matrices = [named] if isinstance(named, Tensor) else named.parameters()
+            declared |= dict.fromkeys(map(id, matrices), inputs)
+    return declared
+
+
+def _of_tables(module: nn.Module) -> Iterator[Tensor]:
+    """Yield the parameters that embed tokens or compute logits."""
+    for part in module.modules():
+        if isinstance(part, Embedding | Head | nn.Embedding):
+            yield from part.parameters()
+        if isinstance(part, LinearHead):
+            yield part.weight()
+
+
+def _of_maps(part: nn.Module) -> list[tuple[Tensor, int]]:
+    """Return the matrices of the linear maps of a module without its parts, and the number of
+    linear maps that are stacked in each matrix.
+    """
+    if isinstance(part, nn.RNNBase):
+        matrices = (p for p in part.parameters(recurse=False) if p.dim() == 2)
+        return [(matrix, GATES[part.mode]) for matrix in matrices]
+    if isinstance(part, nn.MultiheadAttention) and part.in_proj_weight is not None:
+        return [(part.in_proj_weight, 3)]
+    if isinstance(part, ParametrizationList):  # of a weight that is computed from others
+        return [(p, 1) for p in part.parameters()]
+    return [(part.weight, int(getattr(part, "parts", 1)))] if isinstance(part, nn.Linear) else []
+
+
+Factory = Callable[..., torch.optim.Optimizer]
+
+
+class ByRole(torch.optim.Optimizer):
+    """An optimiser that treats parameters by role; built from a module, as `optimizer(module)`.
+
+    Optimisers of torch are built from the parameters alone.
+    """
+
+    by_role = True
+
+
+def make_optimizer(factory: Factory, module: nn.Module) -> torch.optim.Optimizer:
+    """Return the optimiser of the trainable parameters of a module.
+
+    Raises:
+        UserError: no parameter is trainable, or the optimiser has a single learning rate although
+            the model's parametrisation (muP) requires different learning rates.
+    """
+    by_role = getattr(getattr(factory, "func", factory), "by_role", False)
+    if not by_role:
+        check_one_rate(module, "this optimizer")
+    return factory(module if by_role else (p for p in module.parameters() if p.requires_grad))
+
+
+def check_one_rate(module: nn.Module, optimizer: str) -> None:
+    """Raise UserError if the model's parametrisation requires different learning rates.
+
+    `optimizer` is the name, for the message, of an optimiser with a single learning rate.
+    """
+    if parametrisation_of(module).rates_by_role:
+        raise UserError(
+            f"{optimizer} has one learning rate for all parameters, but model/parametrisation "
+            "sets a different one for each role of a parameter: choose optimizer=adamw_by_role, or "
+            "model/parametrisation=standard"
+        )
+
+
+def decay_groups(
+    parameters: Sequence[Trained], decayed: Sequence[str], weight_decay: float, lr: float
+) -> list[dict[str, object]]:
+    """Return parameter groups for torch, one for each learning rate, with and without weight decay.
+
+    Groups with weight decay come first.
+
+    Args:
+        parameters: the parameters with their roles.
+        decayed: the roles with weight decay.
+        weight_decay: the weight decay of these roles.
+        lr: the learning rate before the factor of a parameter's role.
+    """
+    groups: dict[tuple[bool, float], list[nn.Parameter]] = {}
+    for p in sorted(parameters, key=lambda p: p.role not in decayed):
+        groups.setdefault((p.role in decayed, p.rate), []).append(p.parameter)
+    return [
+        {"params": params, "weight_decay": weight_decay if decays else 0.0, "lr": lr * rate}
+        for (decays, rate), params in groups.items()
+    ]
+
+
+class Composite(ByRole):
+    """Several optimisers for different parameters, which act as a single optimiser.
+
+    The inner optimisers use the parameter groups and the state of this object. Therefore a schedule
+    acts on all inner optimisers, and the state is saved and loaded as for any optimiser.
+    """
+
+    def __init__(self, optimizers: Sequence[torch.optim.Optimizer]) -> None:
+        self.optimizers = list(optimizers)
+        # whether a tensor `found_inf` of 1 leaves the weights unchanged, as in a fused AdamW
+        self._step_supports_amp_scaling = all(
+            getattr(part, "_step_supports_amp_scaling", False) for part in optimizers
+        )
+        super().__init__([group for part in optimizers for group in part.param_groups], {})
+        self.defaults = {key: v for part in optimizers for key, v in part.defaults.items()}
+        self._share()
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        """Set the state, as after loading, and share it with the inner optimisers."""
+        super().__setstate__(state)
+        self._share()
+
+    def _share(self) -> None:
+        groups = iter(self.param_groups)
+        for part in self.optimizers:
+            part.param_groups = list(islice(groups, len(part.param_groups)))
+            part.state = self.state
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Make a step of every inner optimiser; return the loss that `closure` computes first."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for part in self.optimizers:
+            part.found_inf = getattr(self, "found_inf", None)  # type: ignore[attr-defined]
+            part.step()
+        return loss
+
+
+class AdamW(ByRole, torch.optim.AdamW):
+    """AdamW with weight decay only for some roles of parameters, such as matrices but not biases.
+
+    AdamW with weight decay only for some roles of parameters.
+
+    Equation: AdamW, with weight decay for parameters of the roles in `decayed`, and none for
+        others. The learning rate of a role is `lr` times the factor of model/parametrisation.
+    Source: arXiv:1711.05101 (AdamW). It is customary not to decay norms, biases and embeddings; on
+        embeddings see arXiv:2501.00656.
+    What differs: nothing; torch's AdamW makes the steps. `optimizer=adamw` decays all parameters.
+    What to expect: nearly the same loss; gains and embeddings do not shrink.
+
+    Args:
+        module: module whose parameters are trained.
+        lr: peak learning rate.
+        betas: decay rates of the moving averages of the gradient and of its square.
+        eps: small constant added to the root of the average squared gradient, by which a step is
+            divided.
+        weight_decay: weight decay; each step subtracts learning rate * weight_decay * weight.
+        decayed: roles of parameters with weight decay: any of matrices, embeddings, norms and
+            biases.
+        fused: true: use PyTorch's fused kernel, which updates all parameters at once.
+
+    Raises:
+        UserError: `decayed` contains an unknown role.
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        *,
+        lr: Annotated[float, Range(0)],
+        betas: list[float],
+        eps: Annotated[float, Range(0)],
+        weight_decay: Annotated[float, Range(0)],
+        decayed: list[str],
+        fused: bool,
+    ) -> None:
+        check_roles(decayed)
+        groups = decay_groups(trained(module), decayed, weight_decay, lr)
+        first, second = betas
+        super().__init__(groups, lr=lr, betas=(first, second), eps=eps, fused=fused)
+
+
+def check_roles(decayed: list[str]) -> None:
+    """Raise UserError if `decayed` contains an unknown role of parameters."""
+    for role in decayed:
+        if role not in ROLES:
+            raise UserError(
+                f"optimizer.decayed has {role!r}: it may have any of {', '.join(ROLES)}"
+            )

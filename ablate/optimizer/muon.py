@@ -26,9 +26,7 @@ from torch.optim import AdamW
 
 from ablate.config.limits import Count, Range
 from ablate.errors import UserError
-from ablate.optimizer.adamw import check_roles
-from ablate.optimizer.base import Composite, check_one_rate, decay_groups
-from ablate.optimizer.roles import Trained, trained
+from ablate.optimizer import Composite, Trained, check_one_rate, check_roles, decay_groups, trained
 
 COEFFICIENTS = 3.4445, -4.7750, 2.0315
 LEAST = 1e-7  # smallest norm to divide by

@@ -25,7 +25,7 @@ from ablate.metric.tokens import derived_names
 from ablate.model.base import Model
 from ablate.model.residual import Residual
 from ablate.observe.sublayers import NAMES
-from ablate.optimizer.base import make_optimizer
+from ablate.optimizer import make_optimizer
 from ablate.record.label import key, place
 from ablate.seeding import seed_dropout, seed_of
 from ablate.sweep.apart import free_keys

@@ -19,7 +19,7 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from ablate.config.construct import construct
 from ablate.model.base import Model
-from ablate.optimizer.base import make_optimizer
+from ablate.optimizer import make_optimizer
 from ablate.testing.level import Level, built, model_config
 
 STEPS = 10

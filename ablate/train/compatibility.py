@@ -14,7 +14,7 @@ from ablate.data.module import TextData
 from ablate.data.pairs import Corpus
 from ablate.errors import UserError, class_and_line
 from ablate.model.base import CausalDocuments, Model, Seq2Seq
-from ablate.optimizer.base import make_optimizer
+from ablate.optimizer import make_optimizer
 from ablate.search import Search
 from ablate.task.base import Task
 from ablate.train.callbacks import check_callbacks

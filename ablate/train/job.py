@@ -16,7 +16,7 @@ from ablate.loss import Loss
 from ablate.measure.base import Measure
 from ablate.metric import SplitMetric
 from ablate.model.base import Model
-from ablate.optimizer.base import Factory
+from ablate.optimizer import Factory
 from ablate.probe.base import Probe
 from ablate.schedule import Schedule
 from ablate.search import Search

@@ -21,7 +21,7 @@ from ablate.errors import UserError
 from ablate.model.base import Model, stacks_of
 from ablate.observe.gradients import LayerGradients
 from ablate.observe.sublayers import Sublayers
-from ablate.optimizer.base import make_optimizer
+from ablate.optimizer import make_optimizer
 from ablate.record.weights import Weights
 from ablate.search import Search
 from ablate.task.base import Evaluation, Text

@@ -14,7 +14,7 @@ from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.model.base import Model
 from ablate.model.product import choose_products
-from ablate.optimizer.base import make_optimizer
+from ablate.optimizer import make_optimizer
 from ablate.probe.base import Probe
 from ablate.process import keep_memory
 from ablate.record.by_name import link_by_name

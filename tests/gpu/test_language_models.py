@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
+from ablate.optimizer import Trained
 from ablate.optimizer.muon import Orthogonal, orthogonalised
-from ablate.optimizer.roles import Trained
 from ablate.train.module import Training
 from ablate.train.resolve import resolve
 from ablate.train.run import run

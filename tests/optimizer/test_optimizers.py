@@ -10,10 +10,8 @@ from torch.nn import functional as F
 from ablate.adapt.modules import LoRA
 from ablate.errors import UserError
 from ablate.model.base import Causal
-from ablate.optimizer.adamw import AdamW
-from ablate.optimizer.base import make_optimizer
+from ablate.optimizer import AdamW, Trained, make_optimizer, trained
 from ablate.optimizer.muon import Muon, Orthogonal, orthogonalised
-from ablate.optimizer.roles import Trained, trained
 from ablate.testing.level import built, model_config
 
 ADAM = {"lr": 0.01, "betas": [0.9, 0.99], "eps": 1e-8, "weight_decay": 0.1}
