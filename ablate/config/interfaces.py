@@ -26,7 +26,7 @@ INTERFACES = {  # of nodes at the top of the config; imports would be circular, 
     "search": "ablate.search.Search",
     "engine": "ablate.engine.base.Engine",
     "probe": "ablate.probe.base.Probe",
-    "measure": "ablate.measure.base.Measure",
+    "measure": "ablate.measure.Measure",
 }
 FACTORIES = {
     "optimizer": "torch.optim.Optimizer",

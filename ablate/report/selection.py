@@ -17,7 +17,7 @@ from ablate.verdict.kind import kind_of
 
 # the unit of a slope; an exponent has none
 PER = {"linear": "per unit of", "log": "per doubling of", "log_log": ""}
-TIME, MEMORY = "measure/microseconds", "measure/bytes"  # metrics of ablate.measure.training_cost
+TIME, MEMORY = "measure/microseconds", "measure/bytes"  # metrics of ablate.measure
 
 BETTER, WORSE, OPEN = "better", "worse", "undecided"
 NOT_WORSE = f"at most the margin {WORSE}, or {BETTER}"

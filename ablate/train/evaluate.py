@@ -6,7 +6,7 @@ import pytorch_lightning as pl
 from omegaconf import DictConfig
 
 from ablate.errors import UserError
-from ablate.measure.base import Measure
+from ablate.measure import Measure
 from ablate.metric.tokens import derived
 from ablate.record.training import Record
 from ablate.record.types import Result

@@ -13,7 +13,7 @@ from ablate.data.pairs import Corpus
 from ablate.data.scheme.base import Scheme
 from ablate.initial import Initial
 from ablate.loss import Loss
-from ablate.measure.base import Measure
+from ablate.measure import Measure
 from ablate.metric import SplitMetric
 from ablate.model.base import Model
 from ablate.optimizer import Factory

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ablate.config.limits import Count
 from ablate.data.module import TextData
-from ablate.measure.base import Measure
+from ablate.measure import Measure
 from ablate.model.transformer import Transformer
 from experiments.shared.measure.gold import Gold, sentences
 from experiments.shared.measure.links import Seen, look

@@ -20,7 +20,7 @@ from torch import Tensor
 from ablate.config.limits import Count
 from ablate.data.module import TextData
 from ablate.data.vocabulary import EOS, PAD
-from ablate.measure.base import Measure
+from ablate.measure import Measure
 from ablate.model.inspect import scale_of
 from ablate.model.transformer import Transformer
 from ablate.seeding import stream

@@ -21,7 +21,7 @@ from torch import Tensor
 from ablate.config.limits import Count
 from ablate.data.module import TextData
 from ablate.errors import UserError
-from ablate.measure.base import Measure
+from ablate.measure import Measure
 from ablate.model.attention import Kernel
 from ablate.model.inspect import hooked, weights_of
 from ablate.model.transformer import Transformer

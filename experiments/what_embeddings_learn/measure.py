@@ -26,7 +26,7 @@ from ablate.data.toy.lexicon import (
     Word,
 )
 from ablate.errors import UserError
-from ablate.measure.base import Measure
+from ablate.measure import Measure
 from ablate.model.transformer import Transformer
 from ablate.seeding import stream
 

@@ -20,7 +20,7 @@ from torch import Tensor
 from ablate.config.limits import Range
 from ablate.data.module import TextData
 from ablate.data.vocabulary import PAD
-from ablate.measure.base import Measure
+from ablate.measure import Measure
 from ablate.model.transformer import Transformer
 from ablate.seeding import stream
 from experiments.shared.measure.gold import KINDS, sentences

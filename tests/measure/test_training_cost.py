@@ -2,7 +2,7 @@
 
 import pytest
 
-from ablate.measure.training_cost import TrainingCost
+from ablate.measure import TrainingCost
 from ablate.model import product
 from ablate.model.product import has_onednn
 from ablate.train.prepare import make_model, prepare_data

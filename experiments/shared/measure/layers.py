@@ -20,7 +20,7 @@ from ablate.config.limits import Count
 from ablate.data.module import TextData
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
-from ablate.measure.base import Measure
+from ablate.measure import Measure
 from ablate.model.inspect import hooked, scale_of
 from ablate.model.norm import NoNorm, Norm
 from ablate.model.residual import Apply

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ablate.config.limits import Range
 from ablate.data.module import TextData
-from ablate.measure.base import Measure
+from ablate.measure import Measure
 from ablate.model.transformer import Transformer
 from experiments.shared.measure.gold import KINDS, Gold, sentences
 from experiments.shared.measure.inside import Attended, watched

@@ -22,7 +22,7 @@ from ablate.config.limits import Count
 from ablate.data.module import TextData
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
-from ablate.measure.base import Measure
+from ablate.measure import Measure
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.transformer import Transformer
 from ablate.seeding import stream

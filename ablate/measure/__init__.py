@@ -1,1 +1,0 @@
-"""Measure properties of a tested model in addition to its scores."""
