@@ -25,7 +25,7 @@ INTERFACES = {  # of nodes at the top of the config; imports would be circular, 
     "validation_search": "ablate.search.Search",
     "search": "ablate.search.Search",
     "engine": "ablate.engine.base.Engine",
-    "probe": "ablate.probe.base.Probe",
+    "probe": "ablate.probe.Probe",
     "measure": "ablate.measure.Measure",
 }
 FACTORIES = {

@@ -26,9 +26,7 @@ from ablate.loss import CrossEntropy
 from ablate.model.base import Model, Seq2Seq
 from ablate.model.sublayer import LayerContext
 from ablate.model.transformer import Transformer
-from ablate.probe.base import Probe
-from ablate.probe.others import OtherLoad
-from ablate.probe.sentences import random_sentences
+from ablate.probe import OtherLoad, Probe, random_sentences
 
 WARM_UP = 2
 # by name: whether the model is in training mode, and the function to time

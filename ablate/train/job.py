@@ -17,7 +17,7 @@ from ablate.measure import Measure
 from ablate.metric import SplitMetric
 from ablate.model.base import Model
 from ablate.optimizer import Factory
-from ablate.probe.base import Probe
+from ablate.probe import Probe
 from ablate.schedule import Schedule
 from ablate.search import Search
 from ablate.task.base import Task

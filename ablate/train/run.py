@@ -15,7 +15,7 @@ from ablate.errors import UserError
 from ablate.model.base import Model
 from ablate.model.product import choose_products
 from ablate.optimizer import make_optimizer
-from ablate.probe.base import Probe
+from ablate.probe import Probe
 from ablate.process import keep_memory
 from ablate.record.by_name import link_by_name
 from ablate.record.training import Record

@@ -20,7 +20,7 @@ from ablate.errors import UserError
 from ablate.model.base import Seq2Seq
 from ablate.model.inspect import attention_weights
 from ablate.model.transformer import Transformer
-from ablate.probe.sentences import random_sentences
+from ablate.probe import random_sentences
 from experiments.shared.probe.draws import Measured, RandomModels, moved
 
 

@@ -14,7 +14,7 @@ import torch
 
 from ablate.config.limits import Count
 from ablate.model.base import Model
-from ablate.probe.sentences import random_sentences
+from ablate.probe import random_sentences
 from ablate.search import Greedy
 from experiments.parallel_decoding.search import Jacobi
 from experiments.shared.probe.draws import RandomModels

@@ -21,7 +21,7 @@ from torch import Tensor
 from ablate.config.limits import Range
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.transformer import Transformer
-from ablate.probe.base import Probe
+from ablate.probe import Probe
 from ablate.seeding import stream
 
 KEYS = 50  # keys per query: the length of a long sentence

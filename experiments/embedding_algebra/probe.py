@@ -27,7 +27,7 @@ from ablate.errors import UserError
 from ablate.model.base import Seq2Seq
 from ablate.model.embedding import Embedding, Table
 from ablate.model.transformer import Transformer
-from ablate.probe.sentences import random_sentences
+from ablate.probe import random_sentences
 from experiments.shared.probe.draws import (
     Measured,
     RandomModels,

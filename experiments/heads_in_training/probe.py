@@ -18,7 +18,7 @@ from ablate.config.limits import Count
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.base import Seq2Seq
 from ablate.model.transformer import Transformer
-from ablate.probe.sentences import random_sentences
+from ablate.probe import random_sentences
 from experiments.shared.probe.draws import Measured, RandomModels, moved, seeded
 
 SENTENCES = 4

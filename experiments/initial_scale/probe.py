@@ -26,8 +26,7 @@ from ablate.errors import UserError
 from ablate.model.base import Seq2Seq
 from ablate.model.embedding import Table
 from ablate.model.transformer import Transformer
-from ablate.probe.base import Probe
-from ablate.probe.sentences import random_sentences
+from ablate.probe import Probe, random_sentences
 from ablate.seeding import stream
 
 

@@ -26,7 +26,7 @@ from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.transformer import Transformer
-from ablate.probe.sentences import random_sentences
+from ablate.probe import random_sentences
 from experiments.shared.probe.draws import Draws, first_part
 
 MAPS = ("unit", "linear", "xavier", "fused_xavier")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ablate.errors import UserError
 from ablate.model.base import Model
-from ablate.probe.base import Probe
+from ablate.probe import Probe
 from experiments.listings.child import Form, examine_listing
 from experiments.listings.source import FORMS, read
 

@@ -21,7 +21,7 @@ from ablate.model.inspect import scale_of, weights_of
 from ablate.model.padding import Columns, Mask, NoPadding, RowsAndColumns
 from ablate.model.sublayer import LayerContext, Memory
 from ablate.model.transformer import Transformer
-from ablate.probe.sentences import random_sentences
+from ablate.probe import random_sentences
 from experiments.shared.probe.draws import Measured, RandomModels, moved
 
 

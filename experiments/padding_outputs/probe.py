@@ -18,7 +18,7 @@ from torch import Tensor
 from ablate.config.limits import Range
 from ablate.data.vocabulary import PAD
 from ablate.model.transformer import Transformer
-from ablate.probe.sentences import random_sentences
+from ablate.probe import random_sentences
 from experiments.shared.probe.draws import Measured, RandomModels, each_replaced, moved
 
 SENTENCES = 4

@@ -20,8 +20,7 @@ from ablate.config.limits import Count
 from ablate.data.vocabulary import BOS, EOS
 from ablate.errors import UserError
 from ablate.model.base import Model, Seq2Seq
-from ablate.probe.base import Probe
-from ablate.probe.sentences import random_sentences
+from ablate.probe import Probe, random_sentences
 from ablate.probe.step_time import loss
 from experiments.shared.cost.counting import dependent_steps
 

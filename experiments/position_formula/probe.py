@@ -19,7 +19,7 @@ from ablate.config.limits import Count, Range
 from ablate.errors import UserError
 from ablate.model.position import Position
 from ablate.model.transformer import Transformer
-from ablate.probe.base import Probe
+from ablate.probe import Probe
 
 
 @dataclass(kw_only=True)

@@ -19,7 +19,7 @@ from ablate.model.norm import Norm
 from ablate.model.position.added import Sinusoidal
 from ablate.model.projections import Identity
 from ablate.model.transformer import Transformer
-from ablate.probe.sentences import random_sentences
+from ablate.probe import random_sentences
 from experiments.shared.probe.draws import Measured, moved
 
 # projections that read the residual stream, and projections that write it

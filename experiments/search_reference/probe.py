@@ -26,7 +26,7 @@ from ablate.config.limits import Range
 from ablate.data.vocabulary import BOS, EOS
 from ablate.model.base import Seq2Seq
 from ablate.model.transformer import Transformer
-from ablate.probe.sentences import random_sentences
+from ablate.probe import random_sentences
 from ablate.search import Greedy
 from ablate.search.beam import FIRST, Beam, Ids, n_best
 from experiments.shared.probe.draws import Measured, RandomModels

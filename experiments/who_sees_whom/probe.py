@@ -34,7 +34,7 @@ from ablate.model.position.relative import Rotary
 from ablate.model.rnn import Layer, Recurrent
 from ablate.model.stack import Stack
 from ablate.model.transformer import Transformer
-from ablate.probe.sentences import random_sentences
+from ablate.probe import random_sentences
 from experiments.shared.probe.draws import Measured, RandomModels, each_replaced, moved
 from experiments.shared.probe.influence import influence
 from experiments.word_order.probe import shuffled

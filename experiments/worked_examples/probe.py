@@ -12,7 +12,7 @@ What to expect: no expectation. As a control, one input is changed and the numbe
 """
 
 from ablate.model.base import Model
-from ablate.probe.base import Probe
+from ablate.probe import Probe
 from experiments.worked_examples.block import read
 from experiments.worked_examples.recompute import (
     SUM_TO_ONE,

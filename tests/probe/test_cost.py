@@ -117,7 +117,7 @@ def test_memory_of_the_system():
 
 def test_seconds_are_the_median_of_single_calls(monkeypatch):
     ticks = iter([3.0 * tick for tick in range(20)])
-    monkeypatch.setattr("ablate.probe.others.STAT", Path("no such file"))
+    monkeypatch.setattr("ablate.probe.STAT", Path("no such file"))
     monkeypatch.setattr("experiments.shared.cost.seconds.time.perf_counter", lambda: next(ticks))
     metrics = Seconds(work="rest", **SIZES, seed=0, repeats=3)(None)
     assert metrics == {"seconds": 3, "log2_seconds": math.log2(3)}

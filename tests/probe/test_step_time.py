@@ -68,11 +68,11 @@ def test_work_of_others_is_seen(monkeypatch, tmp_path):
     """All cores work for 9 s in 4 s, of which this process has 3."""
     tick = os.sysconf("SC_CLK_TCK")
     now = {"time": 100.0, "own": 50.0, "all": 700}
-    monkeypatch.setattr("ablate.probe.others.time.perf_counter", lambda: now["time"])
+    monkeypatch.setattr("ablate.probe.time.perf_counter", lambda: now["time"])
     monkeypatch.setattr(
-        "ablate.probe.others.os.times", lambda: SimpleNamespace(user=now["own"], system=0.0)
+        "ablate.probe.os.times", lambda: SimpleNamespace(user=now["own"], system=0.0)
     )
-    monkeypatch.setattr("ablate.probe.others.STAT", tmp_path / "stat")
+    monkeypatch.setattr("ablate.probe.STAT", tmp_path / "stat")
 
     def write():
         idle = iowait = 10**9 + int(now["time"])  # are no work

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from ablate.config.limits import Count
-from ablate.probe.others import OtherLoad
+from ablate.probe import OtherLoad
 from experiments.shared.cost.of_work import OfWork, made
 
 WARM_UP = 2

@@ -26,7 +26,7 @@ from ablate.model.residual import Residual
 from ablate.model.stack import Stack, summed
 from ablate.model.sublayer import LayerContext
 from ablate.model.transformer import Transformer
-from ablate.probe.sentences import random_sentences
+from ablate.probe import random_sentences
 from experiments.shared.probe.draws import Measured, RandomModels
 
 SENTENCES = 4

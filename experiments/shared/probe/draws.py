@@ -13,8 +13,7 @@ from torch import Tensor, nn
 
 from ablate.config.limits import Count, Range
 from ablate.data.vocabulary import EOS
-from ablate.probe.base import Probe
-from ablate.probe.sentences import random_sentences
+from ablate.probe import Probe, random_sentences
 from ablate.seeding import stream
 
 NOISE = 0.1  # standard deviation of the noise that is added to parameters
