@@ -24,7 +24,7 @@ from ablate.evidence.types import Levels, Study
 from ablate.metric.tokens import derived_names
 from ablate.model.base import Model
 from ablate.model.residual import Residual
-from ablate.observe.sublayers import NAMES
+from ablate.observe.layers import NAMES
 from ablate.optimizer import make_optimizer
 from ablate.record.label import key, place
 from ablate.seeding import seed_dropout, seed_of

@@ -19,8 +19,7 @@ from ablate.data.batch import Batch
 from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.model.base import Model, stacks_of
-from ablate.observe.gradients import LayerGradients
-from ablate.observe.sublayers import Sublayers
+from ablate.observe.layers import LayerGradients, Sublayers
 from ablate.optimizer import make_optimizer
 from ablate.record.weights import Weights
 from ablate.search import Search

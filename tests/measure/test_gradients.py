@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader
 
-from ablate.observe.gradients import LayerGradients, gradient_norms_by_layer, parameter_norms
+from ablate.observe.layers import LayerGradients, gradient_norms_by_layer, parameter_norms
 from ablate.testing.level import built, model_config
 
 # Lightning's advice and its own use of torch
