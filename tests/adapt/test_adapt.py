@@ -19,7 +19,7 @@ from ablate.initial import initialise
 from ablate.model.base import Seq2Seq, build
 from ablate.model.inspect import attention_weights
 from ablate.model.sublayer import LayerContext
-from ablate.testing.documented import docstrings
+from ablate.testing.level import docstrings
 
 ADAPTS = sorted(path.stem for path in CONF.glob("adapt/*.yaml"))
 VOCAB = 20

@@ -20,7 +20,7 @@ from ablate.initial import initialise, weights_fingerprint
 from ablate.model.base import build
 from ablate.record.files import read_tensors, seal, write_json, write_tensors
 from ablate.record.identity import digest, parts
-from ablate.testing.documented import docstrings
+from ablate.testing.level import docstrings
 from experiments.pretrained_embeddings.glove import Glove, company
 
 LINES = ["ein Hund läuft .", "zwei Hunde laufen schnell .", "die Katze schläft ."]
