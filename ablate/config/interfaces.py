@@ -16,7 +16,7 @@ from ablate.errors import UserError
 INTERFACES = {  # of nodes at the top of the config; imports would be circular, so these are names
     "data": "ablate.data.pairs.Corpus",
     "tokenizer": "ablate.data.scheme.base.Scheme",
-    "task": "ablate.task.base.Task",
+    "task": "ablate.task.Task",
     "model": "ablate.model.base.Model",
     "initial": "ablate.initial.Initial",
     "adapt": "ablate.adapt.Adapt",

@@ -30,7 +30,7 @@ from ablate.record.label import key, place
 from ablate.seeding import seed_dropout, seed_of
 from ablate.sweep.apart import free_keys
 from ablate.sweep.cell import Cell, first_of_each
-from ablate.task.base import Task
+from ablate.task import Task
 from ablate.train.job import Job
 from ablate.train.prepare import make_model
 

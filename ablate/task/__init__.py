@@ -1,1 +1,206 @@
 """Tasks: what a model reads, what it predicts, and how its predictions are scored."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+import numpy as np
+import torch
+import torch.distributed
+import torchmetrics
+from jaxtyping import Int, Num
+from torch import Tensor, nn
+
+from ablate.data.batch import Batch, Draw, Ids
+from ablate.data.documents import TextLength
+from ablate.data.tokenizer import Tokenizers
+from ablate.metric.table import Metric
+from ablate.model.base import Model
+from ablate.search import Search
+
+T = TypeVar("T")
+
+
+class Text(NamedTuple):
+    """The references of a split, and further data that scores need.
+
+    `languages` has the languages of source and target. `length` is the size of the targets in
+    tokens, characters and bytes.
+    """
+
+    tokenizers: Tokenizers
+    languages: tuple[str, str]
+    references: Sequence[str]  # target lines before tokenisation
+    length: TextLength | None  # size of the targets; None if only a part of them is scored
+
+
+class Evaluation(nn.Module, ABC):
+    """A module that computes the scores of a split batch by batch.
+
+    The scores do not depend on the number of devices.
+    """
+
+    @abstractmethod
+    def update(self, model: Model, batch: Batch, search: Search, text: Text) -> None:
+        """Add the scores of a batch, which is not empty.
+
+        `search` generates text, for tasks that score generated text.
+        """
+
+    @abstractmethod
+    def compute(self) -> dict[str, float]:
+        """Return every score by name, computed from the batches of all processes.
+
+        One of the names is "nll".
+        """
+
+    def reset(self) -> None:
+        """Clear all sums, so that another evaluation can begin."""
+        for part in self.modules():
+            if isinstance(part, torchmetrics.Metric):
+                part.reset()
+
+    def begin(self, text: Text) -> None:  # noqa: B027
+        """Prepare to score a split with these texts; called before its first batch."""
+
+    def doubt(self, references: Sequence[str]) -> str:
+        """Return the reason why a score on these references would be meaningless, or ""."""
+        return ""
+
+    def signatures(self) -> dict[str, str]:
+        """Return the signature of each score by name: its settings, such as those of sacreBLEU.
+
+        A signature is to be quoted with its score. Scores without settings are left out.
+        """
+        return {}
+
+    def hypotheses(self) -> list[str]:
+        """Return the generated texts in the order of the split's lines.
+
+        The list is empty for tasks that generate no text.
+        """
+        return []
+
+    def statistics(self) -> dict[str, Num[np.ndarray, "n K"]]:
+        """Return the sufficient statistics of each line of the split, by the name of a score.
+
+        Only some scores have statistics. Each row of an array belongs to a line, in the order of
+        the split. The score can be computed from the sum of rows, for example in bootstrap
+        resamples.
+        """
+        return {}
+
+
+class Task(ABC):
+    """A learning task on a corpus, such as translation or language modelling; an option of `task`.
+
+    Attributes:
+        inputs: type of `Batch.inputs`; the model must accept it.
+        reads_source: whether the model reads sources; if not, it has no embeddings of sources.
+        generates: whether evaluations generate text by search.
+        packs: whether the task can train on contexts of a fixed length.
+        writes: whether a model trained on this task can continue a text.
+        scores_all: whether all targets except padding are scored.
+        metrics: metrics of the task's evaluations by name; validation computes only the metrics
+            whose attribute `split` is "val".
+        main: name of the metric in which a sweep without a study compares its runs.
+    """
+
+    inputs: type
+    reads_source: ClassVar[bool] = True
+    generates: ClassVar[bool] = False
+    packs: ClassVar[bool] = False
+    writes: ClassVar[bool] = False
+    scores_all: ClassVar[bool] = True
+    metrics: ClassVar[Mapping[str, Metric]]
+    main: ClassVar[str] = "nll"
+
+    def begin(self, tokenizers: Tokenizers) -> None:  # noqa: B027
+        """Store the tokenizers, which have the vocabularies; called before the first batch.
+
+        Raises:
+            UserError: the vocabularies do not fit the task.
+        """
+
+    @abstractmethod
+    def batch(self, src: Ids, tgt: Ids, lines: Int[np.ndarray, " B"], draw: Draw) -> Batch:
+        """Return a batch with some lines of a corpus.
+
+        Args:
+            src: token ids of the sources, each ended by EOS and padded with PAD.
+            tgt: token ids of the targets; a corpus that is not parallel has its texts here.
+            lines: line numbers in the split.
+            draw: returns a random generator for a line number. The generator is the same on any
+                device and after a run is resumed. In evaluation it is always the generator of
+                epoch 0.
+        """
+
+    def scored(self, src: Ids, tgt: Ids, lines: Int[np.ndarray, " B"], draw: Draw) -> Ids:
+        """Return the targets of some training lines that the task can score, with PAD in place of
+        other targets.
+
+        The baseline `unigram_nll` is estimated from these targets. The arguments are those of
+        `batch`. By default, these are all targets if `scores_all` is true, else those of `batch`.
+        """
+        return tgt if self.scores_all else self.batch(src, tgt, lines, draw).targets.numpy()
+
+    def pack(self, contexts: Ids, stretches: Int[np.ndarray, " B"]) -> Batch:
+        """Return a batch with some contexts, which are token sequences of fixed length.
+
+        This method is called only if `packs` is true.
+
+        Args:
+            contexts: token ids; each row starts with the token before the context, and PAD follows
+                the end of the text.
+            stretches: for each context, the number of the stretch of text that contains it; the
+                scores of a stretch are summed.
+        """
+        raise NotImplementedError
+
+    def inputs_of(self, tokens: Int[Tensor, "B L"]) -> Any:
+        """Return the inputs with which a model continues texts; called if `writes` is true.
+
+        Each row of `tokens` is a text, or a context of several texts separated by EOS.
+        """
+        raise NotImplementedError
+
+    def read(self, model: Model, inputs: Any) -> Any:
+        """Return the inputs that the model reads in training: by default, the batch's inputs."""
+        return inputs
+
+    def longest(self, src: int, tgt: int) -> tuple[int, int]:
+        """Return the longest source and target, in tokens, that a model reads.
+
+        `src` and `tgt` are the numbers of tokens of the longest source and target of the corpus.
+        """
+        return src, tgt
+
+    @abstractmethod
+    def evaluation(self, language: str, *, thorough: bool) -> Evaluation:
+        """Return the evaluation of a split.
+
+        `language` is the language of the targets. `thorough` is true for tests and false for
+        validation.
+        """
+
+
+def shifted(ids: Ids, *, start: int, end: int, pad: int) -> Ids:
+    """Return ids shifted right by one step: each row begins with `start`; `pad` replaces `end`."""
+    later = np.roll(ids, 1, axis=1)
+    later[later == end] = pad
+    later[:, 0] = start
+    return later
+
+
+def tensors(*arrays: Any) -> list[Tensor]:
+    """Return numpy arrays as tensors, copied if they are not contiguous."""
+    return [torch.from_numpy(np.ascontiguousarray(array)) for array in arrays]
+
+
+def of_all_processes(part: dict[T, Any]) -> list[dict[T, Any]]:
+    """Return the `part` of every process; all processes must call this function."""
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        return [part]
+    parts: list[Any] = [None] * torch.distributed.get_world_size()
+    torch.distributed.all_gather_object(parts, part)
+    return parts

@@ -41,8 +41,8 @@ from ablate.metric.table import METRICS, Metric
 from ablate.metric.tokens import TokenMean, predictions
 from ablate.model.base import Model, Seq2Seq
 from ablate.search import Search
-from ablate.task.base import Task, Text, of_all_processes, shifted, tensors
-from ablate.task.likelihood import TokenScores
+from ablate.task import Task, Text, of_all_processes, shifted, tensors
+from ablate.task.texts import TokenScores
 
 
 class Translation(Task):

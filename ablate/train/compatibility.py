@@ -16,7 +16,7 @@ from ablate.errors import UserError, class_and_line
 from ablate.model.base import CausalDocuments, Model, Seq2Seq
 from ablate.optimizer import make_optimizer
 from ablate.search import Search
-from ablate.task.base import Task
+from ablate.task import Task
 from ablate.train.callbacks import check_callbacks
 from ablate.train.job import Job
 

@@ -19,7 +19,7 @@ from ablate.data.vocabulary import BOS, EOS, UNK
 from ablate.errors import UserError
 from ablate.model.base import Model
 from ablate.search import Sampling
-from ablate.task.base import Task
+from ablate.task import Task
 from ablate.train.precision import precision_plugin
 from ablate.train.restore import Restored
 

@@ -20,7 +20,7 @@ from ablate.optimizer import Factory
 from ablate.probe import Probe
 from ablate.schedule import Schedule
 from ablate.search import Search
-from ablate.task.base import Task
+from ablate.task import Task
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from ablate.errors import UserError
 from ablate.initial import initialise
 from ablate.model.base import Model, build
 from ablate.seeding import seed_of
-from ablate.task.base import Task
+from ablate.task import Task
 from ablate.train.restore import restore
 
 

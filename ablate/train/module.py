@@ -23,7 +23,7 @@ from ablate.observe.layers import LayerGradients, Sublayers
 from ablate.optimizer import make_optimizer
 from ablate.record.weights import Weights
 from ablate.search import Search
-from ablate.task.base import Evaluation, Text
+from ablate.task import Evaluation, Text
 from ablate.train.job import Job
 from ablate.train.prepare import make_model
 

@@ -12,7 +12,7 @@ from ablate.data.scheme.base import Scheme
 from ablate.data.tokenizer import Given
 from ablate.model.base import Model, build
 from ablate.seeding import seed_of
-from ablate.task.base import Task
+from ablate.task import Task
 from ablate.train.job import Job
 
 

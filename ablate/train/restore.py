@@ -24,7 +24,7 @@ from ablate.record.files import check_links
 from ablate.record.sealed import read_result
 from ablate.record.weights import load_weights
 from ablate.search import Search
-from ablate.task.base import Task
+from ablate.task import Task
 from ablate.train.precision import precision_plugin
 
 VALUES = ("seed", "replicate", "threads", "products")  # single keys of a config that are used

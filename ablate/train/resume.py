@@ -18,7 +18,7 @@ from pytorch_lightning.trainer.states import TrainerFn
 
 from ablate.record.files import read_tensors, write_tensors
 from ablate.record.training import Record
-from ablate.task.base import of_all_processes
+from ablate.task import of_all_processes
 from ablate.train.interruption import Interruption
 from ablate.train.module import Training
 

@@ -5,8 +5,7 @@ import pytest
 
 from ablate.data.vocabulary import BOS, EOS, PAD, UNK
 from ablate.errors import UserError
-from ablate.task.denoising import Denoising
-from ablate.task.masked_language_model import MaskedLanguageModel
+from ablate.task.texts import Denoising, MaskedLanguageModel
 
 LINES = np.arange(400)
 

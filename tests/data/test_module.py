@@ -10,7 +10,7 @@ from ablate.data.scheme.char import Char
 from ablate.data.scheme.word import Word
 from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError
-from ablate.task.masked_language_model import MaskedLanguageModel
+from ablate.task.texts import MaskedLanguageModel
 from ablate.task.translation import Translation
 
 PAIRS = [(f"a b{i}", f"A B{i} C" + " D" * (i % 4)) for i in range(40)]

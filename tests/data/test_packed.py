@@ -13,7 +13,7 @@ from ablate.data.scheme.byte import Byte
 from ablate.data.scheme.char import Char
 from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError
-from ablate.task.language_model import LanguageModel
+from ablate.task.texts import LanguageModel
 
 TEXT = "\n\n".join("".join(chr(97 + (i * j) % 26) for j in range(i % 17)) for i in range(40))
 

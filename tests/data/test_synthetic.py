@@ -16,8 +16,7 @@ from ablate.data.scheme.char import Char
 from ablate.data.scheme.word import Word
 from ablate.errors import UserError
 from ablate.ledger.headline import is_artificial
-from ablate.task.language_model import LanguageModel
-from ablate.task.masked_language_model import MaskedLanguageModel
+from ablate.task.texts import LanguageModel, MaskedLanguageModel
 from ablate.task.translation import Translation
 from ablate.train.module import Training
 from ablate.train.prepare import make_data

@@ -11,7 +11,7 @@ from ablate.data.tokenizer import Tokenizers
 from ablate.metric.tokens import Predictions
 from ablate.model.base import Model, Seq2Seq
 from ablate.search import Search
-from ablate.task.base import Text
+from ablate.task import Text
 from ablate.task.translation import Translations
 
 

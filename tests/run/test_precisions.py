@@ -13,7 +13,7 @@ from pytorch_lightning.trainer.connectors.accelerator_connector import _Accelera
 from ablate.config.limits import PRECISIONS
 from ablate.config.precision import settle
 from ablate.errors import UserError
-from ablate.task.base import Evaluation
+from ablate.task import Evaluation
 from ablate.train.module import Training
 from ablate.train.resolve import resolve
 from ablate.train.run import run

@@ -18,7 +18,7 @@ def make(tmp_path):
     from ablate.data.tokenizer import Tokenizers
     from ablate.model.base import Model
     from ablate.search import Sampling
-    from ablate.task.language_model import LanguageModel
+    from ablate.task.texts import LanguageModel
     from ablate.train.generate import Writer, separator_of
 
     class Recorder(Model):

@@ -19,7 +19,7 @@ from ablate.data.tokenizer import Tokenizers
 from ablate.model.base import Model
 from ablate.record.files import write_tensors
 from ablate.search import Search
-from ablate.task.base import Task
+from ablate.task import Task
 from ablate.train.restore import Restored
 from ablate.train.translate import translate as translate_lines
 from ablate.train.translate import translate_stream
