@@ -15,7 +15,7 @@ from ablate.errors import UserError
 
 INTERFACES = {  # of nodes at the top of the config; imports would be circular, so these are names
     "data": "ablate.data.pairs.Corpus",
-    "tokenizer": "ablate.data.scheme.base.Scheme",
+    "tokenizer": "ablate.data.scheme.Scheme",
     "task": "ablate.task.Task",
     "model": "ablate.model.base.Model",
     "initial": "ablate.initial.Initial",

@@ -22,7 +22,7 @@ import tokenizers
 from ablate.data.documents import Documents, Segment, SegmentTexts, TextLength
 from ablate.data.overlap import repeated
 from ablate.data.pairs import TRAINED, Corpus, Pairs
-from ablate.data.scheme.base import Scheme
+from ablate.data.scheme import Scheme
 from ablate.data.token_ids import TokenIds, type_of_ids, write_ids
 from ablate.data.tokenizer import SIDES, Given, Tokenizers
 from ablate.errors import UserError

@@ -10,7 +10,7 @@ from pytorch_lightning.loggers.logger import Logger
 
 from ablate.adapt import Adapt
 from ablate.data.pairs import Corpus
-from ablate.data.scheme.base import Scheme
+from ablate.data.scheme import Scheme
 from ablate.initial import Initial
 from ablate.loss import Loss
 from ablate.measure import Measure

@@ -8,7 +8,7 @@ from omegaconf import OmegaConf
 from ablate.data.module import TextData
 from ablate.data.packed import PackedData
 from ablate.data.pairs import Corpus
-from ablate.data.scheme.base import Scheme
+from ablate.data.scheme import Scheme
 from ablate.data.tokenizer import Given
 from ablate.model.base import Model, build
 from ablate.seeding import seed_of

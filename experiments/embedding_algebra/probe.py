@@ -20,7 +20,7 @@ from torch.nn import functional as F
 
 from ablate.config.limits import Range
 from ablate.data.pairs import Corpus, Pairs
-from ablate.data.scheme.base import Scheme
+from ablate.data.scheme import Scheme
 from ablate.data.tokenizer import Tokenizers
 from ablate.data.vocabulary import EOS
 from ablate.errors import UserError

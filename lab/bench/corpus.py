@@ -25,7 +25,7 @@ from ablate.config.schema import Batching
 from ablate.data.cache import open_cache
 from ablate.data.module import TextData
 from ablate.data.parallel import Parallel
-from ablate.data.scheme.bpe import Bpe
+from ablate.data.scheme import Bpe
 from ablate.errors import UserError
 from ablate.task.translation import Translation
 from ablate.train.prepare import make_model, prepare_data

@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 from ablate.data.cache import MANIFEST, _digest, damage, key, open_cache
-from ablate.data.scheme.bpe import Bpe
-from ablate.data.scheme.char import Char
-from ablate.data.scheme.word import Word
+from ablate.data.scheme import Bpe, Char, Word
 from ablate.errors import UserError
 
 BPE = Bpe(vocab_size=100, joint=True)
@@ -23,7 +21,7 @@ import sys, time
 from pathlib import Path
 from ablate.data.cache import open_cache
 from ablate.data.parallel import Parallel
-from ablate.data.scheme.bpe import Bpe
+from ablate.data.scheme import Bpe
 corpus = Parallel(source="en", target="de", train=sys.argv[1], validation=None, test=None,
                   validation_size=20, test_size=30, split_seed=0)
 Path(sys.argv[2], f"ready{sys.argv[3]}").touch()

@@ -8,10 +8,7 @@ import pytest
 from ablate.data import documents
 from ablate.data.cache import open_cache
 from ablate.data.documents import SEPARATORS, Segment, TextLength, split_documents
-from ablate.data.scheme.bpe import Bpe
-from ablate.data.scheme.byte import Byte
-from ablate.data.scheme.char import Char
-from ablate.data.scheme.word import Word
+from ablate.data.scheme import Bpe, Byte, Char, Word
 from ablate.data.shakespeare import FILE, Shakespeare
 from ablate.data.token_ids import write_ids
 from ablate.data.tokenizer import Tokenizer, Tokenizers

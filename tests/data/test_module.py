@@ -6,8 +6,7 @@ import pytest
 
 from ablate.config.schema import Batching
 from ablate.data.module import Counts, TextData
-from ablate.data.scheme.char import Char
-from ablate.data.scheme.word import Word
+from ablate.data.scheme import Char, Word
 from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError
 from ablate.task.texts import MaskedLanguageModel

@@ -9,8 +9,7 @@ from ablate.config.schema import Batching
 from ablate.data.documents import Segment
 from ablate.data.packed import PackedData
 from ablate.data.permutation import Permutation
-from ablate.data.scheme.byte import Byte
-from ablate.data.scheme.char import Char
+from ablate.data.scheme import Byte, Char
 from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError
 from ablate.task.texts import LanguageModel

@@ -12,8 +12,7 @@ from ablate.config.catalogue import option_files
 from ablate.config.check import check
 from ablate.config.construct import construct
 from ablate.config.schema import Batching
-from ablate.data.scheme.char import Char
-from ablate.data.scheme.word import Word
+from ablate.data.scheme import Char, Word
 from ablate.errors import UserError
 from ablate.ledger.headline import is_artificial
 from ablate.task.texts import LanguageModel, MaskedLanguageModel

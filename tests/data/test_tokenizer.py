@@ -4,12 +4,7 @@ import sys
 import pytest
 
 from ablate.data.pairs import Pairs
-from ablate.data.scheme.base import LONGEST, cut_words
-from ablate.data.scheme.bpe import Bpe
-from ablate.data.scheme.byte import Byte
-from ablate.data.scheme.char import Char
-from ablate.data.scheme.unigram import Unigram
-from ablate.data.scheme.word import Word
+from ablate.data.scheme import LONGEST, Bpe, Byte, Char, Unigram, Word, cut_words
 from ablate.data.tokenizer import UNKNOWN, Tokenizers
 from ablate.data.vocabulary import BOS, EOS, PAD, SPECIALS, UNK
 from ablate.errors import UserError
@@ -182,7 +177,7 @@ def test_a_character_is_a_token(pairs):
 def test_every_level_builds(compose):
     from ablate.config.construct import construct
     from ablate.config.location import CONF
-    from ablate.data.scheme.base import Scheme
+    from ablate.data.scheme import Scheme
 
     levels = sorted(path.stem for path in (CONF / "tokenizer").glob("*.yaml"))
     assert levels

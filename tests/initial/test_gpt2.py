@@ -4,7 +4,7 @@ import pytest
 import torch
 from omegaconf import OmegaConf
 
-from ablate.data.scheme.byte import Byte
+from ablate.data.scheme import Byte
 from ablate.data.tokenizer import Tokenizer, Tokenizers
 from ablate.initial.drawn import Gpt2, Normal
 from ablate.model.base import build

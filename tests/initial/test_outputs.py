@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from ablate.config.construct import construct
 from ablate.config.location import CONF
-from ablate.data.scheme.byte import Byte
+from ablate.data.scheme import Byte
 from ablate.data.tokenizer import Tokenizer, Tokenizers
 from ablate.errors import UserError
 from ablate.initial.drawn import output_projections

@@ -277,7 +277,7 @@ def test_an_optimizer_with_one_rate_is_refused(compose, optimizer, width):
 @pytest.mark.parametrize("initial", ["gpt2", "normal", "depth_scaled"])
 def test_one_deviation_for_all_widths_is_refused(compose, initial):
     from ablate.config.construct import construct
-    from ablate.data.scheme.byte import Byte
+    from ablate.data.scheme import Byte
     from ablate.data.tokenizer import Tokenizer, Tokenizers
 
     vocabulary = Tokenizer(Byte(joint=True).train([]))

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from ablate.data.batch import Batch
-from ablate.data.scheme.byte import Byte
+from ablate.data.scheme import Byte
 from ablate.data.tokenizer import Tokenizers
 from ablate.metric.tokens import Predictions
 from ablate.model.base import Model, Seq2Seq

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from ablate.data.cache import key
-from ablate.data.scheme.word import Word
+from ablate.data.scheme import Word
 from ablate.errors import UserError
 from ablate.record import source
 from ablate.record.identity import evaluation_parts, parts

@@ -12,9 +12,7 @@ LATER = ["Ann:\nthe cat", "Bob:\na dog"] * 20
 def make(tmp_path):
     """Build a writer whose model always generates the first token of a given text."""
     from ablate.data.documents import SEPARATORS
-    from ablate.data.scheme.byte import Byte
-    from ablate.data.scheme.char import Char
-    from ablate.data.scheme.word import Word
+    from ablate.data.scheme import Byte, Char, Word
     from ablate.data.tokenizer import Tokenizers
     from ablate.model.base import Model
     from ablate.search import Sampling

@@ -14,7 +14,7 @@ from omegaconf import OmegaConf
 from pytorch_lightning.plugins.precision import Precision
 
 from ablate.cli.main import main
-from ablate.data.scheme.byte import Byte
+from ablate.data.scheme import Byte
 from ablate.data.tokenizer import Tokenizers
 from ablate.model.base import Model
 from ablate.record.files import write_tensors
