@@ -1,5 +1,6 @@
 """Measure properties of a tested model in addition to its scores."""
 
+import re
 import statistics
 import time
 from abc import ABC, abstractmethod
@@ -99,7 +100,7 @@ class ContextMeasure(Measure):
     @property
     def option(self) -> str:
         """The name of the measure in the config, which messages use."""
-        return type(self).__module__.rpartition(".")[2]
+        return re.sub(r"(?<=.)(?=[A-Z])", "_", type(self).__name__).lower()
 
 
 class FirstToken(ContextMeasure):

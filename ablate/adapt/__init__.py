@@ -1,4 +1,4 @@
-"""Adaptation of a model before training: choose the weights to train, or add weights."""
+"""Adaptation of a model before training: the interface, and options that choose the weights to train."""
 
 import difflib
 from abc import ABC, abstractmethod

@@ -1,13 +1,4 @@
-"""A small network after every sub-layer, in a frozen model.
-
-Equation: F'(x) = F(x) + U relu(D F(x) + d) + u, where F is the sub-layer, D has the shape "width
-    d_model", and U is zero at first.
-Source: arXiv:1902.00751, section 2.1.
-What differs: U is zero at first, so that the output is unchanged before the first step, whereas the
-    paper initialises it close to zero; the activation is relu. As in the paper, norms are trained
-    as well.
-What to expect: with pretrained weights, close to training all weights; from random weights, worse.
-"""
+"""Adaptation by additional weights in a frozen model: adapters, low-rank updates and prefixes."""
 
 from typing import ClassVar, cast
 

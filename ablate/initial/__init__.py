@@ -1,4 +1,4 @@
-"""Options for the weights from which training starts."""
+"""The interface of initial weights, and initial values that depend only on seed and name."""
 
 from abc import ABC, abstractmethod
 from typing import Protocol, runtime_checkable

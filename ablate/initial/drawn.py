@@ -1,15 +1,4 @@
-"""Initialise all matrices of a model from one normal distribution.
-
-Equation: every matrix, including embeddings and learned positions, is normal with mean 0 and
-    standard deviation `std`. Biases are 0 and gains 1.
-Source: arXiv:1810.04805 (BERT), whose code uses 0.02 for all matrices, truncated at two standard
-    deviations.
-What differs: there is no truncation, and every parameter has a separate random generator. A
-    component that scales initial values, such as model/residual=deep_norm, also scales these
-    values.
-What to expect: trains well with few layers. The residual stream grows with depth, which
-    `initial=gpt2` counteracts. A width far from 600 requires another `std`.
-"""
+"""Initial weights from other distributions, and with other output projections."""
 
 from abc import abstractmethod
 from collections.abc import Iterator

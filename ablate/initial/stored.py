@@ -1,11 +1,4 @@
-"""Initialise with the weights of a finished run.
-
-Equation: w_0 = the weights with which another run was tested.
-Source: arXiv:1801.06146, section 3 (fine-tuning of a whole pretrained model).
-What differs: nothing is random. Model and vocabulary must be the same as in the other run.
-What to expect: the first nll is that of the other run's model on this text. With `adapt`, the
-    pretrained weights are the starting point of LoRA, adapters or partly frozen models.
-"""
+"""Initial weights from files: of a finished run, or of word vectors."""
 
 import math
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Metrics of a split, such as BLEU, and a table that describes each metric."""
+"""Metrics of a split: their interface, and the fraction of exact matches."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Compute scores of translations from integers that are summed over sentences and processes."""
+"""Scores of translations from integers that are summed over sentences and processes: BLEU and others."""
 
 import importlib.metadata
 import unicodedata
@@ -153,7 +153,9 @@ class CorpusBleu(CorpusScore):
 
 
 ORDERS = CHRF.CHAR_ORDER
-WIDTH = 3 * ORDERS  # for each order: n-grams of the hypothesis, of the reference, and in common
+CHRF_WIDTH = (
+    3 * ORDERS
+)  # for each order: n-grams of the hypothesis, of the reference, and in common
 
 
 class CorpusChrf(CorpusScore):
@@ -170,7 +172,7 @@ class CorpusChrf(CorpusScore):
     """
 
     def __init__(self) -> None:
-        super().__init__(WIDTH)
+        super().__init__(CHRF_WIDTH)
         chrf = CHRF()
         chrf.corpus_score(["a"], [["a"]])  # the signature is available only after scoring
         self.signature = str(chrf.get_signature())

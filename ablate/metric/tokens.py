@@ -1,4 +1,4 @@
-"""Compute the mean of a per-token quantity, such as nll, over a whole split."""
+"""Metrics of predicted tokens: means, calibration, and metrics derived from other metrics."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple

@@ -1,1 +1,1 @@
-"""Observe a model in training: gradient norms by layer, attention by head, and pictures."""
+"""Observe a model in training."""

@@ -1,13 +1,4 @@
-"""Measure the gradient norm of every layer at the first and at the last optimiser step.
-
-Equation: |g_l| = sqrt(sum over the parameters w of layer l of |dL/dw|^2), before clipping; the
-    ratio of a stack is the largest norm of a layer divided by the smallest.
-Source: arXiv:2002.04745, section 3 and figure 3: at initialisation the gradients of Post-LN grow
-    towards the last layer, those of Pre-LN do not.
-What differs: the source takes the expectation over many batches; this uses the first batch of the
-    run.
-What to expect: at the first step a ratio above 1 for deep Post-LN, about 1 for Pre-LN.
-"""
+"""Callbacks that measure layers in training: norms of gradients, and inputs of sub-layers."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping

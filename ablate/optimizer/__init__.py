@@ -1,4 +1,4 @@
-"""Optimisers that torch does not provide in this form."""
+"""Optimisers that treat parameters by role: matrices, embeddings, norms or biases."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice

@@ -1,4 +1,4 @@
-"""Search algorithms, such as greedy or beam search, which translate sources with a model."""
+"""Search algorithms, which translate sources with a model: the interface, greedy search, sampling."""
 
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, runtime_checkable

@@ -1,19 +1,4 @@
-"""Beam search with a length penalty.
-
-Equation: the translation y with the largest log p(y | source) / ((5 + |y|) / 6)^alpha among the
-    hypotheses in the beam; the length |y| includes EOS.
-Source: arXiv:1609.08144 (GNMT), section 7, equation 14, without its coverage penalty.
-What differs: hypotheses are not pruned by score; PAD and BOS are excluded without renormalising p;
-    at the length limit a hypothesis must end, and the log-probability of EOS is added to its score.
-What to expect: alpha 0 favours short translations, 0.6 is usual; size 1 with alpha 0 is greedy
-    search.
-
-At each step the `size` best unfinished continuations are kept; a hypothesis that ends in EOS is
-accepted if it is among the `size` best of all continuations. A sentence is done when no unfinished
-hypothesis can win: log-probabilities never increase, and lengths are limited by L, so an unfinished
-hypothesis scores at most log p(so far) / ((5 + L + 1) / 6)^alpha. Therefore stopping early does not
-change the result.
-"""
+"""Beam search, for the best translation or the n best translations of each source."""
 
 import torch
 from jaxtyping import Bool, Float, Int

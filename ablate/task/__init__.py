@@ -1,4 +1,4 @@
-"""Tasks: what a model reads, what it predicts, and how its predictions are scored."""
+"""The interface of tasks: what a model reads and predicts, and how predictions are scored."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Evaluate tasks that generate no text by the likelihood of the true tokens."""
+"""Tasks that generate no text, which are evaluated by the likelihood of the true tokens."""
 
 import math
 from collections.abc import Mapping

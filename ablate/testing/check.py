@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from ablate.testing import documented, loss, model, optimizer
-from ablate.testing.level import Level, levels
+from ablate.testing import loss, model, optimizer
+from ablate.testing.level import LAWS, Level, levels
 
 Law = Callable[[Level], Iterator[str]]
 # for each law: the entry of `breaks` by which a class declares that it violates the law; None: no
 # class may violate the law
-OF_ALL: dict[Law, Enum | None] = dict.fromkeys(documented.LAWS)
+OF_ALL: dict[Law, Enum | None] = dict.fromkeys(LAWS)
 OF_MODELS: dict[Law, Enum | None] = {**OF_ALL, **model.LAWS}
 OF_LOSSES: dict[Law, Enum | None] = {**OF_ALL, **loss.LAWS}
 BY_GROUP = {"loss": OF_LOSSES, "optimizer": optimizer.LAWS}  # all other groups are of a model

@@ -1,4 +1,4 @@
-"""Find the options of a config folder, and build a small test model with an option of `model`."""
+"""Find the options of a config folder, check their docstrings, and build small models with them."""
 
 import re
 import sys

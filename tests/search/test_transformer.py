@@ -8,7 +8,7 @@ import torch
 from ablate.data.vocabulary import BOS, EOS, PAD
 from ablate.initial import initialise
 from ablate.model.base import Seq2Seq, build
-from ablate.search import Greedy, base
+from ablate.search import Greedy, Model
 from ablate.search.beam import Beam
 from experiments.parallel_decoding.search import Jacobi
 
@@ -41,7 +41,7 @@ def src():
 
 def test_isinstance_sees_what_a_search_requires_of_a_model(model):
     """From Python 3.12 on, it looks attributes up as `getattr_static` does."""
-    required = [name for name in vars(base.Model) if not name.startswith("_")]
+    required = [name for name in vars(Model) if not name.startswith("_")]
     assert {*required} >= {"start", "step"}
     assert all(callable(inspect.getattr_static(model, name)) for name in required)
 
