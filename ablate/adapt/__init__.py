@@ -1,4 +1,4 @@
-"""Adaptation of a model before training: the interface, and options that choose the weights to train."""
+"""Adaptation of a model before training, and options that choose the weights to train."""
 
 import difflib
 from abc import ABC, abstractmethod

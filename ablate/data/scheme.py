@@ -180,26 +180,6 @@ def characters_and_specials(texts: Texts) -> int:
     return len(characters - {" "}) + len(SPECIALS)
 
 
-class Char(Word):
-    """Single characters.
-
-    A vocabulary of the most frequent characters.
-
-    Equation: one token per Unicode code point, for the `vocab_size` most frequent code points.
-    Source: Lee et al. 2017, arXiv:1610.03017 (character to character).
-    What differs from the source: no convolution that shortens the source; a letter and a combining
-        accent are two characters.
-    What to expect: sequences four to six times as long as with BPE, and a very small embedding
-        table. Decoding restores text of known characters exactly.
-    """
-
-    unknown = RESERVED[UNK]
-
-    def cut(self) -> pre_tokenizers.PreTokenizer:
-        """Return a pre-tokenizer that cuts around every character."""
-        return pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
-
-
 class Word(Scheme):
     """Whole words.
 
@@ -227,6 +207,26 @@ class Word(Scheme):
     def trainer(self, size: int) -> WordLevelTrainer:
         """Return a trainer of the `tokenizers` library for at most `size` words."""
         return WordLevelTrainer(vocab_size=size, special_tokens=[*RESERVED[:UNK], self.unknown])
+
+
+class Char(Word):
+    """Single characters.
+
+    A vocabulary of the most frequent characters.
+
+    Equation: one token per Unicode code point, for the `vocab_size` most frequent code points.
+    Source: Lee et al. 2017, arXiv:1610.03017 (character to character).
+    What differs from the source: no convolution that shortens the source; a letter and a combining
+        accent are two characters.
+    What to expect: sequences four to six times as long as with BPE, and a very small embedding
+        table. Decoding restores text of known characters exactly.
+    """
+
+    unknown = RESERVED[UNK]
+
+    def cut(self) -> pre_tokenizers.PreTokenizer:
+        """Return a pre-tokenizer that cuts around every character."""
+        return pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
 
 
 class Byte(Scheme):

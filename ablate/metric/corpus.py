@@ -1,4 +1,4 @@
-"""Scores of translations from integers that are summed over sentences and processes: BLEU and others."""
+"""Scores of translations, such as BLEU, from integers that are summed over all sentences."""
 
 import importlib.metadata
 import unicodedata
@@ -64,6 +64,81 @@ class CorpusScore(Metric):
         """Return the score as float64."""
         score = self.score(self.sums.cpu().numpy())
         return torch.tensor(score, dtype=torch.float64, device=self.sums.device)
+
+
+class Scoring:
+    """The preparation of translations and references before BLEU is computed.
+
+    The class itself changes nothing: letter case is kept, and only sacreBLEU tokenises the text.
+    Compare models by this BLEU. `tokenize` is the name of the sacreBLEU tokeniser that runs after
+    `prepare`.
+    """
+
+    def __init__(self, tokenize: str = USUAL):
+        self.tokenize = tokenize
+
+    def prepare(self, sentence: str) -> str:
+        """Return the sentence as it is passed to sacreBLEU."""
+        return sentence
+
+    def sign(self, signature: str) -> str:
+        """Return sacreBLEU's signature, changed to describe the effect of `prepare`."""
+        return signature
+
+
+class Tokenised(Scoring):
+    """The preparation for BLEU by Moses' normalisation and tokenisation, then lower case.
+
+    Papers on Multi30k use it. `language` is the code of the target language. For a language that
+    sacremoses does not support, such as the artificial languages of `data=toy`, the English list of
+    abbreviations is used, and apostrophes become separate tokens.
+    """
+
+    def __init__(self, language: str):
+        super().__init__("none")
+        self.language = language
+        self.normalizer = MosesPunctNormalizer(lang=language)
+        self.tokenizer = MosesTokenizer(lang=language)
+
+    def prepare(self, sentence: str) -> str:
+        """Return the sentence as lower-case tokens separated by single spaces."""
+        normal = self.normalizer.normalize(sentence)
+        # Escapes such as &apos; would rename tokens on both sides without changing counts.
+        tokens: str = self.tokenizer.tokenize(normal, return_str=True, escape=False)
+        return tokens.lower()
+
+    def sign(self, signature: str) -> str:
+        """Return sacreBLEU's signature with the language and the version of sacremoses."""
+        rules = f"tok:moses-{self.language}-normalised-{importlib.metadata.version('sacremoses')}"
+        return signature.replace("case:mixed", "case:lc").replace("tok:none", rules)
+
+
+class Lowered(Scoring):
+    """The preparation for BLEU that only changes letters to lower case.
+
+    It is for languages that Moses cannot tokenise.
+    """
+
+    def prepare(self, sentence: str) -> str:
+        """Return the sentence in lower case."""
+        return sentence.lower()
+
+    def sign(self, signature: str) -> str:
+        """Return sacreBLEU's signature with case:lc in place of case:mixed."""
+        return signature.replace("case:mixed", "case:lc")
+
+
+def as_in_papers(language: str, tokenize: str) -> Scoring:
+    """Return the preparation for BLEU that papers usually choose for a language.
+
+    Letters become lower case. In most languages, sentences are tokenised by the rules of Moses.
+
+    Args:
+        language: code of the target language.
+        tokenize: sacreBLEU's usual tokeniser for the language. If it is 13a or intl, the sentences
+            are tokenised by Moses. Any other tokeniser, such as zh, is kept.
+    """
+    return Tokenised(language) if tokenize in (USUAL, "intl") else Lowered(tokenize)
 
 
 # Columns of a row of statistics: sys_len, ref_len, 4 counts of matches, 4 totals.
@@ -315,78 +390,3 @@ def _splits(lines: Sequence[str]) -> str:
         return ""
     kana = {name for name in counts if name.endswith("KANA")}
     return "ja-mecab" if kana else UNSPACED[max(counts, key=lambda name: counts[name])]
-
-
-class Scoring:
-    """The preparation of translations and references before BLEU is computed.
-
-    The class itself changes nothing: letter case is kept, and only sacreBLEU tokenises the text.
-    Compare models by this BLEU. `tokenize` is the name of the sacreBLEU tokeniser that runs after
-    `prepare`.
-    """
-
-    def __init__(self, tokenize: str = USUAL):
-        self.tokenize = tokenize
-
-    def prepare(self, sentence: str) -> str:
-        """Return the sentence as it is passed to sacreBLEU."""
-        return sentence
-
-    def sign(self, signature: str) -> str:
-        """Return sacreBLEU's signature, changed to describe the effect of `prepare`."""
-        return signature
-
-
-class Tokenised(Scoring):
-    """The preparation for BLEU by Moses' normalisation and tokenisation, then lower case.
-
-    Papers on Multi30k use it. `language` is the code of the target language. For a language that
-    sacremoses does not support, such as the artificial languages of `data=toy`, the English list of
-    abbreviations is used, and apostrophes become separate tokens.
-    """
-
-    def __init__(self, language: str):
-        super().__init__("none")
-        self.language = language
-        self.normalizer = MosesPunctNormalizer(lang=language)
-        self.tokenizer = MosesTokenizer(lang=language)
-
-    def prepare(self, sentence: str) -> str:
-        """Return the sentence as lower-case tokens separated by single spaces."""
-        normal = self.normalizer.normalize(sentence)
-        # Escapes such as &apos; would rename tokens on both sides without changing counts.
-        tokens: str = self.tokenizer.tokenize(normal, return_str=True, escape=False)
-        return tokens.lower()
-
-    def sign(self, signature: str) -> str:
-        """Return sacreBLEU's signature with the language and the version of sacremoses."""
-        rules = f"tok:moses-{self.language}-normalised-{importlib.metadata.version('sacremoses')}"
-        return signature.replace("case:mixed", "case:lc").replace("tok:none", rules)
-
-
-class Lowered(Scoring):
-    """The preparation for BLEU that only changes letters to lower case.
-
-    It is for languages that Moses cannot tokenise.
-    """
-
-    def prepare(self, sentence: str) -> str:
-        """Return the sentence in lower case."""
-        return sentence.lower()
-
-    def sign(self, signature: str) -> str:
-        """Return sacreBLEU's signature with case:lc in place of case:mixed."""
-        return signature.replace("case:mixed", "case:lc")
-
-
-def as_in_papers(language: str, tokenize: str) -> Scoring:
-    """Return the preparation for BLEU that papers usually choose for a language.
-
-    Letters become lower case. In most languages, sentences are tokenised by the rules of Moses.
-
-    Args:
-        language: code of the target language.
-        tokenize: sacreBLEU's usual tokeniser for the language. If it is 13a or intl, the sentences
-            are tokenised by Moses. Any other tokeniser, such as zh, is kept.
-    """
-    return Tokenised(language) if tokenize in (USUAL, "intl") else Lowered(tokenize)

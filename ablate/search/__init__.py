@@ -1,4 +1,4 @@
-"""Search algorithms, which translate sources with a model: the interface, greedy search, sampling."""
+"""The interface of search algorithms, which translate sources; greedy search and sampling."""
 
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, runtime_checkable
