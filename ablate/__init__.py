@@ -59,7 +59,7 @@ def build_model(*overrides: str, vocabulary: int = 1000) -> "Model":
     Raises:
         UserError: the overrides make no valid config.
     """
-    from ablate.train.models import new_model
+    from ablate.train.restore import new_model
 
     return new_model(overrides, vocabulary)
 
@@ -82,7 +82,7 @@ def load_model(
     """
     from pathlib import Path
 
-    from ablate.train.models import trained_model
+    from ablate.train.restore import trained_model
 
     return trained_model(run, Path(results).expanduser(), trust)
 

@@ -31,8 +31,7 @@ from ablate.seeding import seed_dropout, seed_of
 from ablate.sweep.apart import free_keys
 from ablate.sweep.cell import Cell, first_of_each
 from ablate.task import Task
-from ablate.train.job import Job
-from ablate.train.prepare import make_model
+from ablate.train.job import Job, make_model
 
 # Keys whose effect two training steps can show. Arms that differ in another key are not compared.
 SEEN = ("model", "loss", "optimizer", "schedule", "budget.warmup")

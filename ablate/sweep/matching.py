@@ -19,8 +19,7 @@ from ablate.errors import UserError
 from ablate.evidence.types import Match
 from ablate.model.operations import product_counter
 from ablate.sweep.cell import Cell, Overrides, without_seed
-from ablate.train.job import Job
-from ablate.train.prepare import build_model, make_model, parameters, prepare_data
+from ablate.train.job import Job, build_model, make_model, parameters, prepare_data
 from ablate.train.resolve import resolve
 from ablate.verdict.study_checks import matched_keys
 

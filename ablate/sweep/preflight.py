@@ -23,11 +23,9 @@ from ablate.sweep.arms import Built, check_arms
 from ablate.sweep.cell import Cell, Overrides, first_of_each, plain_study, without_seed
 from ablate.sweep.planned import Checked
 from ablate.train.compatibility import check_inputs, check_lengths
-from ablate.train.job import Job
-from ablate.train.memory import name_largest_numbers
-from ablate.train.prepare import build_model, prepare_data
+from ablate.train.job import Job, build_model, prepare_data
+from ablate.train.output import introduce
 from ablate.train.resolve import resolve
-from ablate.train.summary import introduce
 from ablate.train.tracking import check_loggers
 
 # Size of a checkpoint in multiples of the weights: the weights and two Adam moments.
@@ -111,8 +109,7 @@ def naming(cell: Cell) -> Iterator[None]:
     `with` block.
     """
     try:
-        with name_largest_numbers(cell.config):
-            yield
+        yield
     except UserError as error:
         raise UserError(f"cell {cell.number} ({cell.label}): {error}") from None
 

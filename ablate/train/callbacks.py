@@ -2,9 +2,7 @@
 `callbacks`.
 """
 
-import functools
-from collections.abc import Callable, Mapping
-from importlib.util import find_spec
+from collections.abc import Mapping
 
 import pytorch_lightning as pl
 from omegaconf import DictConfig
@@ -12,7 +10,6 @@ from pytorch_lightning.callbacks import (
     BackboneFinetuning,
     BatchSizeFinder,
     Callback,
-    DeviceStatsMonitor,
     EarlyStopping,
     LearningRateFinder,
     ProgressBar,
@@ -20,12 +17,11 @@ from pytorch_lightning.callbacks import (
 )
 
 from ablate.config.construct import construct
-from ablate.errors import UserError, class_and_line
+from ablate.errors import UserError
 from ablate.train.job import Job
 
 # metrics logged in training
 STEPS = ("train/nll", "train/objective", "train/gradient_norm", "train/lr")
-STARTS = ("setup", "on_fit_start", "on_train_start")  # hooks before the first step
 # callbacks of Lightning that cannot work here, and what to do instead
 REFUSED: dict[type[Callback], str] = {
     BackboneFinetuning: "choose adapt=freeze",
@@ -38,19 +34,13 @@ REFUSED: dict[type[Callback], str] = {
 def construct_callbacks(config: DictConfig) -> Mapping[str, Callback]:
     """Return the callbacks of the config node `callbacks`, by their keys in this node.
 
-    Each callback is wrapped: an exception that it raises before the first step becomes a UserError
-    that names its key.
-
     Raises:
         UserError: a callback rejects its arguments.
     """
     callbacks = {str(key): construct(node) for key, node in config.callbacks.items()}
-    for key, callback in callbacks.items():
+    for callback in callbacks.values():
         if isinstance(callback, StochasticWeightAveraging):
             repair_averaging(callback)
-        for start in STARTS:
-            hook = getattr(callback, start)
-            setattr(callback, start, _with_refusals(f"callbacks.{key}", hook))
     return callbacks
 
 
@@ -73,29 +63,6 @@ def repair_averaging(callback: StochasticWeightAveraging) -> None:
 
     callback.on_train_start = on_train_start  # type: ignore[method-assign]
     callback.on_train_end = on_train_end  # type: ignore[method-assign]
-
-
-def _with_refusals(key: str, hook: Callable[..., None]) -> Callable[..., None]:
-    """Return a callback's method (such as `setup`), with any exception turned into a UserError.
-
-    Args:
-        key: key of the callback below `callbacks`, for the message.
-        hook: the method that Lightning calls.
-    """
-
-    @functools.wraps(hook)
-    def call(*arguments: object, **named_arguments: object) -> None:
-        try:
-            hook(*arguments, **named_arguments)
-        except UserError:
-            raise
-        except Exception as error:  # the user's callback can raise any type
-            raise UserError(
-                f"{key} cannot start ({class_and_line(error)}): change its settings, or set "
-                "callbacks=none"
-            ) from error
-
-    return call
 
 
 def check_callbacks(job: Job) -> None:
@@ -158,7 +125,3 @@ def check_callback(config: DictConfig, name: str, callback: Callback) -> None:
                 f"{key}.swa_epoch_start={start}: a run counts steps and has no last epoch; give "
                 "the number of an epoch, or use checkpoint.tested=average instead of this callback"
             )
-    if isinstance(callback, DeviceStatsMonitor):
-        asked = settings.get("cpu_stats", config.trainer.get("accelerator") == "cpu")
-        if asked and find_spec("psutil") is None:
-            raise UserError(f"{key}: DeviceStatsMonitor needs a package: pip install psutil")

@@ -12,7 +12,7 @@ from ablate.record.training import Record
 from ablate.record.types import Result
 from ablate.search import Sampling
 from ablate.seeding import seed_of
-from ablate.train.generate import make_writer
+from ablate.train.apply import make_writer
 from ablate.train.job import Job
 from ablate.train.module import Training
 

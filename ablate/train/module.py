@@ -24,8 +24,7 @@ from ablate.optimizer import make_optimizer
 from ablate.record.weights import Weights
 from ablate.search import Search
 from ablate.task import Evaluation, Text
-from ablate.train.job import Job
-from ablate.train.prepare import make_model
+from ablate.train.job import Job, make_model
 
 NAMED = 3  # parameters that a warning names
 

@@ -1,22 +1,32 @@
-"""Load the model of a finished run from its folder."""
+"""Load the model of a finished run from its folder, in the precision of its run."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import hydra
 import torch
 import yaml
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
-from pytorch_lightning.plugins.precision import Precision
+from pytorch_lightning.plugins.precision import (
+    DoublePrecision,
+    HalfPrecision,
+    MixedPrecision,
+    Precision,
+)
 
+from ablate.config.check import check, check_groups
 from ablate.config.construct import BuildError, construct
 from ablate.config.limits import PRECISIONS
+from ablate.config.location import CONF
 from ablate.config.schema import Config
 from ablate.config.trust import check_targets
 from ablate.data.tokenizer import Tokenizers
 from ablate.errors import UserError, first_line, likely
+from ablate.initial import initialise
 from ablate.model.base import Model, build
 from ablate.model.product import choose_products
 from ablate.process import keep_memory
@@ -24,8 +34,26 @@ from ablate.record.files import check_links
 from ablate.record.sealed import read_result
 from ablate.record.weights import load_weights
 from ablate.search import Search
+from ablate.seeding import seed_of
 from ablate.task import Task
-from ablate.train.precision import precision_plugin
+
+
+def precision_plugin(precision: str, device: str | torch.device) -> Precision:
+    """Return Lightning's plug-in for a resolved `trainer.precision`.
+
+    The method `convert_module` gives a model the types of the run, and `forward_context` returns
+    the context in which the trainer calls the model.
+    """
+    match precision:
+        case "16-mixed" | "bf16-mixed":
+            return MixedPrecision(precision, torch.device(device).type)
+        case "16-true" | "bf16-true":
+            return HalfPrecision(precision)
+        case "64-true":
+            return DoublePrecision()
+        case _:
+            return Precision()
+
 
 VALUES = ("seed", "replicate", "threads", "products")  # single keys of a config that are used
 TRAINER = ("precision", "accelerator")  # keys of the trainer that are used
@@ -189,3 +217,43 @@ def read_tokenizers(folder: Path) -> Tokenizers:
         raise UserError(
             f"{folder} has no readable vocabularies of a run: {first_line(error)}"
         ) from None
+
+
+def new_model(overrides: Iterable[str], vocabulary: int) -> Model:
+    """Return the model of a command with these overrides, with the random weights of its seed
+    (`initial=seeded`).
+
+    Args:
+        overrides: overrides of the config, such as "model/position=rotary".
+        vocabulary: number of tokens, which source and target share.
+    """
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        config = hydra.compose("config", [*overrides])
+    check_groups(config)
+    check(config)
+    task: Task = construct(config.task)
+    source = vocabulary if task.reads_source else 0
+    model = build(config.model, src_vocab=source, tgt_vocab=vocabulary, joint_vocab=True)
+    initialise(model, seed_of(config))
+    return model
+
+
+def trained_model(run: Any, results: Path, trust: Iterable[str]) -> Model:
+    """Return the trained model of a run, in evaluation mode.
+
+    Args:
+        run: the folder of a run, the identity of a run or of its test, or a row (a series of
+            pandas) of `ablate.load`, which has the identity.
+        results: the folder of results that contains the run.
+        trust: packages whose classes the config of the run may construct.
+
+    Raises:
+        UserError: there is no such run, or its files are damaged.
+    """
+    name = run if isinstance(run, str | PathLike) else str(run["identity"])
+    tests = [path.parent.parent for path in results.glob(f"runs/*/tests/{Path(name).name}")]
+    folders = [Path(name), results / "runs" / name, *tests]
+    folder = next((path for path in folders if (path / "weights.pt").is_file()), None)
+    if folder is None:
+        raise UserError(f"{results / 'runs'} has no trained run {name}")
+    return restore(folder, {}, [*trust]).model

@@ -25,13 +25,11 @@ from ablate.seeding import seed_dropout, seed_of
 from ablate.train.budgets import HandOver, Longer
 from ablate.train.compatibility import check_inputs, check_lengths
 from ablate.train.evaluate import evaluate
-from ablate.train.interruption import Interruption
-from ablate.train.job import Job
+from ablate.train.job import Job, make_model, parameters, prepare_data
 from ablate.train.module import Training
-from ablate.train.precision import precision_plugin
-from ablate.train.prepare import make_model, parameters, prepare_data
-from ablate.train.resume import RunState, StateKeeper, last_saved, state_path
-from ablate.train.summary import announce, conclude, introduce
+from ablate.train.output import Pace, announce, conclude, introduce
+from ablate.train.restore import precision_plugin
+from ablate.train.resume import Interruption, RunState, StateKeeper, last_saved, state_path
 from ablate.train.tracking import Tracking, check_loggers
 from ablate.train.trainer import make_trainer
 from ablate.train.weights import WeightKeeper
@@ -96,7 +94,7 @@ def try_out(job: Job, data: TextData, record: Record) -> Outcome:
     Nothing is stored or logged; the returned outcome has the scores of the last test.
     """
     task = Training(job, make_model(job, data), data)
-    trainer = make_trainer(job, Tracking({}, record), [])
+    trainer = make_trainer(job, Tracking({}, record), [Pace(record)])
     seed_dropout(seed_of(job.config), trainer.global_rank)
     trainer.fit(task, datamodule=data)
     for task.split in job.config.test_splits:
@@ -180,9 +178,10 @@ def train_and_test(
     record = tracking.record
     checkpoint: Any = OmegaConf.to_object(job.config.checkpoint)
     weights = WeightKeeper(record.checkpoints, checkpoint, writes=record.writes)
-    trainer = make_trainer(job, tracking, [weights, *states])
+    pace = Pace(record)
+    trainer = make_trainer(job, tracking, [weights, *states, pace])
     trained, saved = start
-    trained = trained or train(job, task, trainer, weights, tracking, saved)
+    trained = trained or train(job, task, trainer, weights, pace, tracking, saved)
     tested = evaluate(job, trainer, task, record) if record.evaluates(trained) else None
     return record.whole(trained, tested)
 
@@ -200,6 +199,7 @@ def train(
     task: Training,
     trainer: pl.Trainer,
     weights: WeightKeeper,
+    pace: Pace,
     tracking: Tracking,
     saved: RunState | None,
 ) -> Result:
@@ -211,6 +211,8 @@ def train(
     seed_dropout(seed_of(record.config), trainer.global_rank)
     with record.phase("training"):
         trainer.fit(task, datamodule=data, ckpt_path=state_path(record) if saved else None)
+    record.seconds["training"] -= pace.validating
+    record.seconds["validation"] = pace.validating
     metrics = {
         **data.unigram(*task.task.metrics),
         "parameters": parameters(model),

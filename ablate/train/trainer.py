@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytorch_lightning as pl
-import torch
 from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
 from omegaconf import DictConfig
@@ -22,7 +21,6 @@ from ablate.config.construct import building
 from ablate.config.notice import say_once
 from ablate.errors import UserError
 from ablate.train.job import Job
-from ablate.train.progress import Bar, Lines, Pace
 from ablate.train.resume import AtomicCheckpointIO
 from ablate.train.tracking import Tracking
 
@@ -67,8 +65,6 @@ def make_trainer(job: Job, tracking: Tracking, callbacks: list[Callback]) -> pl.
     callbacks = [*callbacks, tracking, *job.callbacks.values()]
     if config.patience is not None:
         callbacks.append(EarlyStopping("val/nll", patience=config.patience))
-    shown = config.trainer.enable_progress_bar and tracking.record.writes
-    callbacks.append((Bar if sys.stderr.isatty() else Lines)() if shown else Pace())
     # ablate resumes interrupted runs itself; on SLURM's signal Lightning would requeue them too
     slurm = [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else []
     with building("trainer", config.trainer):
@@ -77,7 +73,7 @@ def make_trainer(job: Job, tracking: Tracking, callbacks: list[Callback]) -> pl.
             callbacks=callbacks,
             plugins=[AtomicCheckpointIO(), *slurm],
             default_root_dir=str(tracking.record.folder),
-            enable_progress_bar=False,
+            enable_progress_bar=config.trainer.enable_progress_bar and sys.stdout.isatty(),
             enable_model_summary=False,
             num_sanity_val_steps=0,
             use_distributed_sampler=False,
@@ -96,13 +92,6 @@ def check_trainer(job: Job) -> None:
     """Raise UserError for a trainer that rejects its arguments, or asks for devices or machines
     that are missing.
     """
-    strategy = job.config.trainer.get("strategy")
-    if str(strategy).startswith("fsdp") and not torch.cuda.is_available():
-        raise UserError(
-            f"trainer.strategy={strategy} shards a model among GPUs, but this machine has none: "
-            "set trainer.strategy=ddp, which also works with processes on a CPU"
-        )
-    check_graphics(job.config.trainer.get("accelerator"))
     with building("trainer", job.config.trainer):
         trainer = job.trainer(
             logger=False,
@@ -116,19 +105,6 @@ def check_trainer(job: Job) -> None:
     check_ignored(trainer, job.config.trainer)
     check_processes(trainer)
     check_nodes(trainer)
-
-
-def check_graphics(accelerator: str | None) -> None:
-    """Raise UserError if `trainer.accelerator` is a GPU, but torch finds none on this machine."""
-    usable = {
-        "cuda": torch.cuda.is_available(),
-        "gpu": torch.cuda.is_available() or torch.backends.mps.is_available(),
-    }
-    if not usable.get(str(accelerator), True):
-        raise UserError(
-            f"trainer.accelerator={accelerator}: torch finds no usable GPU on this machine; "
-            "set trainer=cpu to train on the CPU"
-        )
 
 
 def check_launcher(trainer: pl.Trainer) -> None:

@@ -16,8 +16,8 @@ from ablate.config.limits import OneOf, Range
 from ablate.record.arm import arm
 from ablate.record.training import Record
 from ablate.record.types import CombinedResult, Failure
-from ablate.train.guard import RunLogger
 from ablate.train.module import Training
+from ablate.train.tracking import RunLogger
 from ablate.wandb.connection import MODES, check_settings, finish, settle, start
 from ablate.wandb.describe import columns, log_again, names, summary, title
 from ablate.wandb.note import STEP

@@ -28,7 +28,7 @@ from ablate.data.parallel import Parallel
 from ablate.data.scheme import Bpe
 from ablate.errors import UserError
 from ablate.task.translation import Translation
-from ablate.train.prepare import make_model, prepare_data
+from ablate.train.job import make_model, prepare_data
 from ablate.train.resolve import resolve
 from lab.bench.command import environment, exit_on_user_error, finish, start
 from lab.bench.ours import compose, fit

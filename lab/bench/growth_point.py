@@ -20,8 +20,7 @@ from ablate.data.vocabulary import BOS, EOS
 from ablate.initial import initialise
 from ablate.model.base import Seq2Seq
 from ablate.process import keep_memory
-from ablate.train.job import Job
-from ablate.train.prepare import build_model, prepare_data
+from ablate.train.job import Job, build_model, prepare_data
 from ablate.train.resolve import resolve
 from ablate.train.trainer import hush_lightning
 from lab.bench.ours import Stopwatch, compose, fit, peak_mib

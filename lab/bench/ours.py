@@ -30,9 +30,8 @@ from ablate.data.module import TextData
 from ablate.data.vocabulary import EOS, PAD
 from ablate.model.base import Model
 from ablate.process import keep_memory
-from ablate.train.job import Job
+from ablate.train.job import Job, make_model, prepare_data
 from ablate.train.module import Training
-from ablate.train.prepare import make_model, prepare_data
 from ablate.train.resolve import resolve
 from ablate.train.trainer import hush_lightning
 

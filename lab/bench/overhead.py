@@ -27,11 +27,10 @@ from ablate.data.loader import TrainingLoader
 from ablate.process import keep_memory
 from ablate.record.training import Record
 from ablate.seeding import seed_dropout, seed_of
-from ablate.train.interruption import Interruption
+from ablate.train.job import make_model, prepare_data
 from ablate.train.module import Training
-from ablate.train.prepare import make_model, prepare_data
 from ablate.train.resolve import resolve
-from ablate.train.resume import StateKeeper
+from ablate.train.resume import Interruption, StateKeeper
 from ablate.train.tracking import Tracking
 from ablate.train.trainer import make_trainer
 from ablate.train.weights import WeightKeeper

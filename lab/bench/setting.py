@@ -13,7 +13,7 @@ from typing import Any
 from ablate.config.precision import fastest
 from ablate.errors import UserError
 from ablate.record.training import Record
-from ablate.train.prepare import prepare_data
+from ablate.train.job import prepare_data
 from ablate.train.resolve import resolve
 from lab.bench.command import environment, finish, run, start
 from lab.bench.export import export_text, export_weights

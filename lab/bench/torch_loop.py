@@ -27,8 +27,7 @@ from ablate.data.vocabulary import PAD
 from ablate.model.base import Causal, Seq2Seq
 from ablate.process import keep_memory
 from ablate.seeding import seed_dropout, seed_of
-from ablate.train.job import Job
-from ablate.train.prepare import prepare_data
+from ablate.train.job import Job, prepare_data
 from ablate.train.resolve import resolve
 from lab.bench.ours import compose
 

@@ -280,10 +280,10 @@ def test_what_cannot_be_adapted_is_refused_in_a_sentence(level, settings, messag
 
 @pytest.mark.slow
 def test_a_lora_run_trains_goes_on_and_is_restored(compose, small):
+    from ablate.train.apply import translate
     from ablate.train.resolve import resolve
     from ablate.train.restore import restore
     from ablate.train.run import run
-    from ablate.train.translate import translate
 
     settings = [*small, "adapt=lora", "adapt.rank=2"]
     result = run(resolve(compose(*settings)))

@@ -6,7 +6,7 @@ import torch
 from ablate.data.vocabulary import EOS
 from ablate.errors import UserError
 from ablate.train.compatibility import check_lengths
-from ablate.train.prepare import build_model, make_model, prepare_data
+from ablate.train.job import build_model, make_model, prepare_data
 from ablate.train.resolve import resolve
 
 

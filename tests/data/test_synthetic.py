@@ -17,8 +17,8 @@ from ablate.errors import UserError
 from ablate.ledger.headline import is_artificial
 from ablate.task.texts import LanguageModel, MaskedLanguageModel
 from ablate.task.translation import Translation
+from ablate.train.job import make_data
 from ablate.train.module import Training
-from ablate.train.prepare import make_data
 
 CONFIGS = {
     name: node

@@ -10,11 +10,11 @@ import torch
 
 from ablate.config.construct import construct
 from ablate.record import files
+from ablate.train.apply import score
+from ablate.train.job import make_model, prepare_data
 from ablate.train.module import Training
-from ablate.train.prepare import make_model, prepare_data
 from ablate.train.resolve import resolve
 from ablate.train.restore import restore
-from ablate.train.score import score
 
 from .conftest import TINY
 

@@ -146,7 +146,7 @@ def test_what_workers_have_agreed_on(whole, tmp_path, compose, table):
 
 
 def test_token_ids_and_vocabularies_in_the_cache(compose, small, tmp_path, capfd, table):
-    from ablate.train.prepare import prepare_data
+    from ablate.train.job import prepare_data
     from ablate.train.resolve import resolve
 
     cache = tmp_path / "cache"

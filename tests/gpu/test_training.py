@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from ablate.train.job import prepare_data
 from ablate.train.module import Training
-from ablate.train.prepare import prepare_data
 from ablate.train.resolve import resolve
 from ablate.train.run import run
 from lab.bench.export import export_text

@@ -5,7 +5,7 @@ import pytest
 from ablate.errors import UserError
 from ablate.measure import LongerContexts
 from ablate.model.base import Causal
-from ablate.train.prepare import make_model, prepare_data
+from ablate.train.job import make_model, prepare_data
 from ablate.train.resolve import resolve
 
 WORDS = (

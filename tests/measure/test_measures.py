@@ -8,8 +8,8 @@ from hydra.utils import instantiate
 
 from ablate.errors import UserError
 from ablate.model.attention.multi_head import SelfAttention
+from ablate.train.job import make_model, prepare_data
 from ablate.train.module import Training
-from ablate.train.prepare import make_model, prepare_data
 from ablate.train.resolve import resolve
 from ablate.train.run import run
 from experiments.positions_inside.measure import Positions

@@ -5,7 +5,7 @@ import pytest
 from ablate.measure import TrainingCost
 from ablate.model import product
 from ablate.model.product import has_onednn
-from ablate.train.prepare import make_model, prepare_data
+from ablate.train.job import make_model, prepare_data
 from ablate.train.resolve import resolve
 
 LAYERS, D, CONTEXT = 2, 16, 64  # so many keys that fused attention uses its kernel

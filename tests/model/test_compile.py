@@ -10,8 +10,8 @@ import torch
 
 from ablate.errors import UserError
 from ablate.train.compatibility import check_lengths
+from ablate.train.job import build_model, prepare_data
 from ablate.train.module import Training
-from ablate.train.prepare import build_model, prepare_data
 from ablate.train.resolve import resolve
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from ablate.train.prepare import make_model, prepare_data
+from ablate.train.job import make_model, prepare_data
 from ablate.train.resolve import resolve
 from ablate.train.run import run
 

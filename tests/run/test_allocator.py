@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from ablate.train.prepare import prepare_data
+from ablate.train.job import prepare_data
 from ablate.train.resolve import resolve
 from ablate.train.run import run
 

@@ -88,14 +88,13 @@ def test_other_text_is_another_run(compose):
 def test_only_the_modules_that_a_run_executes_count(compose):
     modules = parts(compose("logger=none", "model/position=learned"), "text")["modules"]
     assert "ablate.model.position.added" in modules
-    assert "ablate.model.position.added" not in modules
+    assert "ablate.model.position.relative" not in modules
     assert "ablate.train.module" in modules
     watching = (
         "ablate.study",
         "ablate.record",
         "ablate.wandb",
-        "ablate.train.summary",
-        "ablate.train.progress",
+        "ablate.train.output",
     )
     assert not any(name.startswith(watching) for name in modules)
 

@@ -17,8 +17,8 @@ import torch
 
 from ablate.errors import UserError
 from ablate.observe.pictures import pictures
+from ablate.train.job import make_model, prepare_data
 from ablate.train.module import Training
-from ablate.train.prepare import make_model, prepare_data
 from ablate.train.resolve import resolve
 from ablate.train.run import run
 

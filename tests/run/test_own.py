@@ -12,26 +12,6 @@ from ablate.train.resolve import resolve
 from ablate.train.run import run
 
 
-class Refuses(Callback):
-    """Raises in one of the hooks before the first step."""
-
-    def __init__(self, at: str):
-        self.at = at
-
-    def _raise(self, hook):
-        if hook == self.at:
-            raise KeyError("no such layer")
-
-    def setup(self, trainer, pl_module, stage):
-        self._raise("setup")
-
-    def on_fit_start(self, trainer, pl_module):
-        self._raise("on_fit_start")
-
-    def on_train_start(self, trainer, pl_module):
-        self._raise("on_train_start")
-
-
 @pytest.fixture
 def go(small, compose):
     return lambda *overrides: run(resolve(compose(*small, "search=greedy", *overrides)))
@@ -160,11 +140,8 @@ def test_a_name_that_is_taken_is_left(go, tmp_path):
     ],
 )
 def test_what_lightning_would_refuse_is_refused_before_any_work(
-    compose, small, tmp_path, monkeypatch, name, settings, sentence
+    compose, small, tmp_path, name, settings, sentence
 ):
-    monkeypatch.setattr(
-        "ablate.train.callbacks.find_spec", lambda name: None
-    )  # as if not installed
     words = [f"+callbacks.mine.{setting}" for setting in settings]
     with pytest.raises(UserError, match=sentence):
         target = f"+callbacks.mine._target_=pytorch_lightning.callbacks.{name}"

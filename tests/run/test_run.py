@@ -15,7 +15,7 @@ from pytorch_lightning.callbacks import Callback
 from ablate.errors import UserError
 from ablate.evidence.outcome import UNSTABLE
 from ablate.sweep.arms import KNOWN, metric_names
-from ablate.train.prepare import build_model, prepare_data
+from ablate.train.job import build_model, prepare_data
 from ablate.train.resolve import resolve
 from ablate.train.run import run
 
@@ -191,7 +191,7 @@ def test_a_learning_rate_that_is_no_number_is_named(go, monkeypatch):
 
 def test_parameters_without_a_gradient_are_named(go, monkeypatch, capsys):
     import ablate.train.run
-    from ablate.train.prepare import make_model
+    from ablate.train.job import make_model
 
     def with_unused(job, data):
         model = make_model(job, data)

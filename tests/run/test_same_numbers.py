@@ -6,10 +6,10 @@ import pytest
 
 from ablate.config.construct import construct
 from ablate.config.limits import PRECISIONS
+from ablate.train.apply import score
 from ablate.train.resolve import resolve
 from ablate.train.restore import restore
 from ablate.train.run import run
-from ablate.train.score import score
 
 TASKS = {
     "translation": ("batch.test_padding=3", "batch.test_bucket=false"),

@@ -7,7 +7,7 @@ from omegaconf import OmegaConf
 
 from ablate.config.construct import construct
 from ablate.record.files import seal, write_json, write_tensors
-from ablate.train.prepare import make_model, prepare_data
+from ablate.train.job import make_model, prepare_data
 from ablate.train.resolve import resolve
 from ablate.train.restore import restore
 

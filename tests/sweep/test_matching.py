@@ -10,7 +10,7 @@ from ablate.model.product import has_onednn
 from ablate.record.sealed import read_sealed
 from ablate.sweep.cell import Cell, write_link
 from ablate.sweep.matching import flops, matched_jobs, solve
-from ablate.train.prepare import build_model, parameters, prepare_data
+from ablate.train.job import build_model, parameters, prepare_data
 from ablate.train.resolve import resolve
 
 ARMS = ("sinusoidal", "learned")

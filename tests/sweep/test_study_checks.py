@@ -26,7 +26,7 @@ def checked(small, compose):
     from ablate.sweep.arms import Built, check_arms
     from ablate.sweep.cell import plain_study
     from ablate.sweep.runs import check_claims
-    from ablate.train.prepare import build_model, prepare_data
+    from ablate.train.job import build_model, prepare_data
     from ablate.train.resolve import resolve
 
     def go(*arms, **more):

@@ -13,10 +13,10 @@ from pytorch_lightning.loggers.logger import Logger
 
 from ablate.errors import UserError
 from ablate.sweep.end import failures
-from ablate.train.guard import GuardedLogger
-from ablate.train.interruption import Interrupted
 from ablate.train.resolve import resolve
+from ablate.train.resume import Interrupted
 from ablate.train.run import run
+from ablate.train.tracking import GuardedLogger
 
 CURVES = "val/nll"
 
@@ -206,7 +206,7 @@ def test_settings_that_cannot_work_are_no_failure():
 def test_a_disk_that_is_full_for_the_thread_of_tensorboard_is_one_warning(
     monkeypatch, tmp_path, capfd
 ):
-    from ablate.train.guard import tensorboard
+    from ablate.train.tracking import tensorboard
 
     def refuse(self, data):
         raise OSError(28, "No space left on device")

@@ -17,7 +17,7 @@ def make(tmp_path):
     from ablate.model.base import Model
     from ablate.search import Sampling
     from ablate.task.texts import LanguageModel
-    from ablate.train.generate import Writer, separator_of
+    from ablate.train.apply import Writer, separator_of
 
     class Recorder(Model):
         """A model that stores the tokens that it reads, and always generates the same token."""
@@ -68,7 +68,7 @@ def test_the_space_after_the_prompt_is_kept(make, packed, prompt, text):
 @pytest.mark.parametrize("scheme", ["byte", "char"])
 def test_line_feeds_of_a_prompt_end_documents_as_in_training(make, scheme):
     from ablate.data.vocabulary import EOS
-    from ablate.train.generate import read_prompt
+    from ablate.train.apply import read_prompt
 
     writer, write = make(scheme, LINES, "line", "s")
     assert read_prompt(b"a dog\r\nthe\n", writer) == "a dog\nthe"
@@ -87,14 +87,14 @@ def test_line_feeds_of_a_prompt_end_documents_as_in_training(make, scheme):
     ],
 )
 def test_a_byte_model_of_lines_drops_the_line_feed_of_a_prompt(make, corpus, prompt):
-    from ablate.train.generate import read_prompt
+    from ablate.train.apply import read_prompt
 
     writer, _ = make("byte", LINES, corpus, "s")
     assert read_prompt(b"the\n", writer) == prompt
 
 
 def test_a_prompt_has_no_byte_order_mark(make):
-    from ablate.train.generate import read_prompt
+    from ablate.train.apply import read_prompt
 
     writer, _ = make("char", LINES, "line", "s")
     assert read_prompt("\ufeffthe\n".encode(), writer) == "the"
@@ -103,7 +103,7 @@ def test_a_prompt_has_no_byte_order_mark(make):
 @pytest.mark.parametrize(("rule", "end"), [("paragraph", True), ("file", False)])
 def test_blank_lines_of_a_prompt_end_documents_if_they_did_in_training(make, rule, end):
     from ablate.data.vocabulary import EOS
-    from ablate.train.generate import read_prompt
+    from ablate.train.apply import read_prompt
 
     writer, write = make("char", LATER, rule, "d")
     prompt = read_prompt(b"Ann:\nthe cat\n\nBob:\n", writer)
@@ -114,7 +114,7 @@ def test_blank_lines_of_a_prompt_end_documents_if_they_did_in_training(make, rul
 @pytest.mark.parametrize(("rule", "unit"), [("line", "line"), ("paragraph", "paragraph")])
 def test_a_model_of_single_documents_refuses_several(make, rule, unit):
     from ablate.errors import UserError
-    from ablate.train.generate import read_prompt
+    from ablate.train.apply import read_prompt
 
     writer, _ = make("byte", LINES, rule, "s", packed=False)
     with pytest.raises(UserError, match=f"2 {unit}s, .* give one {unit}$"):

@@ -20,9 +20,9 @@ from ablate.model.base import Model
 from ablate.record.files import write_tensors
 from ablate.search import Search
 from ablate.task import Task
+from ablate.train.apply import translate as translate_lines
+from ablate.train.apply import translate_stream
 from ablate.train.restore import Restored
-from ablate.train.translate import translate as translate_lines
-from ablate.train.translate import translate_stream
 
 HARM = "harm"  # what foreign code would leave in the folder of a run
 

@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> None:
     check_open("generate")
     raw = sys.stdin.buffer.read()
     from ablate.search import Sampling  # only now: they import torch
-    from ablate.train.generate import read_prompt, writer_of
+    from ablate.train.apply import read_prompt, writer_of
     from ablate.train.restore import restore
 
     given = (arguments.trust, arguments.device, arguments.threads)

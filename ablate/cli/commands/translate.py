@@ -47,8 +47,8 @@ def run(arguments: argparse.Namespace) -> None:
         UserError: the run cannot be used, a line is not UTF-8, or there is no input or output.
     """
     check_open("translate")
+    from ablate.train.apply import translate_stream
     from ablate.train.restore import restore  # only now: they import torch
-    from ablate.train.translate import translate_stream
 
     settings = (arguments.search, arguments.trust, arguments.device, arguments.threads)
     batch = 1 if sys.stdin.isatty() else arguments.batch

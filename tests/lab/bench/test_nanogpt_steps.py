@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from ablate.train.job import make_model, prepare_data
 from ablate.train.module import Training
-from ablate.train.prepare import make_model, prepare_data
 from ablate.train.resolve import resolve
 from ablate.train.run import run
 from lab.bench import nanogpt_loop

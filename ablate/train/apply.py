@@ -1,27 +1,94 @@
-"""Generate text with a language model, as a continuation of a prompt."""
+"""Use the model of a finished run: translate lines, generate text, score a split."""
 
+import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import BinaryIO
 
 import torch
 import yaml
 from hydra.utils import get_object
 from jaxtyping import Int
-from omegaconf import DictConfig
+from lightning_fabric.utilities import move_data_to_device
+from omegaconf import DictConfig, OmegaConf
 from pytorch_lightning.plugins.precision import Precision
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from ablate.config.trust import check_targets
 from ablate.data.documents import SEPARATORS
-from ablate.data.text import MARK
-from ablate.data.tokenizer import Tokenizer
-from ablate.data.vocabulary import BOS, EOS, UNK
+from ablate.data.module import TextData
+from ablate.data.pairs import Corpus
+from ablate.data.text import MARK, stream_lines
+from ablate.data.tokenizer import Given, Tokenizer
+from ablate.data.vocabulary import BOS, EOS, PAD, UNK
 from ablate.errors import UserError
 from ablate.model.base import Model
+from ablate.progress import Work
 from ablate.search import Sampling
+from ablate.seeding import seed_of
 from ablate.task import Task
-from ablate.train.precision import precision_plugin
-from ablate.train.restore import Restored
+from ablate.train.compatibility import READ, check_sources
+from ablate.train.job import make_data
+from ablate.train.module import text_of
+from ablate.train.restore import Restored, precision_plugin
+
+
+def translate(run: Restored, lines: list[str]) -> tuple[list[str], list[bool]]:
+    """Return a translation of each line, and whether the line was cut; a blank line stays blank.
+
+    As in tests, a sentence of more than `batch.max_length` tokens (with EOS) is cut to this length.
+    """
+    most, rows = run.config.batch.max_length, run.tokenizers.src.encode_batch(lines)
+    texts = [""] * len(lines)
+    if real := [i for i, line in enumerate(lines) if line.strip()]:
+        ids = [torch.tensor([*rows[i][: most - 1], EOS]) for i in real]
+        src = pad_sequence(ids, batch_first=True, padding_value=PAD).to(run.device)
+        with run.precision.forward_context():
+            hypotheses = run.search(run.model, src)
+        translations = run.tokenizers.tgt.decode_lines(hypotheses)
+        for i, text in zip(real, translations, strict=True):
+            texts[i] = text
+    return texts, [len(row) >= most for row in rows]
+
+
+def translate_stream(run: Restored, batch: int, source: Iterable[bytes], target: BinaryIO) -> None:
+    """Translate a stream line by line, `batch` lines at a time; a blank line stays blank.
+
+    At the end, print to standard error which lines were too long and were cut.
+
+    Raises:
+        UserError: the run did not train a translation model, or a line is not UTF-8.
+    """
+    if not run.task.generates:
+        raise UserError(
+            f"checkpoint is {str(run.folder)!r}, whose task translates nothing: "
+            + (
+                "use `ablate generate` for a language model"
+                if run.task.writes
+                else "give the folder of a run with task=translation"
+            )
+        )
+    lines = stream_lines(source, "standard input")
+    read, cut_lines = 0, list[int]()
+    with Work("translating lines", shown=not sys.stdout.isatty()) as work:
+        while chunk := list(islice(lines, batch)):
+            texts, cuts = translate(run, chunk)
+            cut_lines += [number for number, cut in enumerate(cuts, start=read + 1) if cut]
+            read += len(chunk)
+            target.write("".join(f"{text}\n" for text in texts).encode())
+            target.flush()
+            work.advance(len(chunk))
+    if cut_lines:
+        print(
+            f"warning: {len(cut_lines):,} lines (the first is line {cut_lines[0]:,}) had more than "
+            f"the {run.config.batch.max_length - 1} tokens that the model takes; the rest of each "
+            "was not translated",
+            file=sys.stderr,
+        )
+
 
 BETWEEN = "\n\n"  # text in place of an end token between two documents
 
@@ -189,3 +256,54 @@ def read_prompt(raw: bytes, writer: Writer) -> str:
             "model cannot spell: leave it out, or train with tokenizer=byte"
         )
     return prompt
+
+
+def score(run: Restored, corpus: Corpus, split: str, cache_dir: str) -> dict[str, float]:
+    """Return every metric that the task computes in a test of the run on this split, by name.
+
+    The vocabulary, the batches, the random draws of the task, the precision and the decoding search
+    are those of the run.
+
+    Raises:
+        UserError: there is no such split, or its text does not fit the run.
+    """
+    data = evaluation_data(run, corpus, split, cache_dir)
+    task = run.task
+    text = text_of(data, split)
+    if doubt := task.evaluation(data.languages[1], thorough=False).doubt(text.references[:READ]):
+        print(f"warning, {split}: {doubt}", flush=True)
+    pairs, _, cut = data.counts[split]
+    if cut:
+        limit = f"batch.max_length={run.config.batch.max_length} of the run"
+        print(f"warning, {split}: cut {cut:,} of {pairs:,} texts, longer than {limit}", flush=True)
+    evaluation = task.evaluation(data.languages[1], thorough=True).to(run.device)
+    evaluation.begin(text)
+    with torch.inference_mode():
+        for batch in data.evaluation_loader(split):
+            moved = move_data_to_device(batch, run.device)
+            with run.precision.forward_context():
+                evaluation.update(run.model, moved, run.search, text)
+    return evaluation.compute()
+
+
+def evaluation_data(run: Restored, corpus: Corpus, split: str, cache_dir: str) -> TextData:
+    """Return the data of one split, encoded with the vocabulary of a run.
+
+    Raises:
+        UserError: there is no such split, or its text does not fit the run.
+    """
+    if split not in corpus.splits:
+        raise UserError(
+            f"split={split}: this corpus has no such split; choose {' or '.join(corpus.splits)}"
+        )
+    check_sources(run.task, corpus)
+    if corpus.documents and not run.tokenizers.tgt.verbatim:
+        raise UserError(
+            "data has documents, but the vocabulary of this run was made from single lines and "
+            "has no line feed: choose data=language or data=parallel"
+        )
+    scheme, batch = Given(run.tokenizers, (split,)), OmegaConf.to_object(run.config.batch)
+    seed = seed_of(run.config)
+    data = make_data(run.task, corpus, scheme, batch, cache_dir=cache_dir, seed=seed)
+    data.check_evaluation(split)
+    return data

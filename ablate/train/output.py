@@ -1,0 +1,158 @@
+"""Print what a run is and does: its model and data, a line per validation, and its result."""
+
+from typing import cast
+
+from omegaconf import DictConfig
+from pytorch_lightning.callbacks import Callback
+from pytorch_lightning.trainer.states import TrainerFn
+from pytorch_lightning.utilities import rank_zero_only
+from rich.table import Table
+
+from ablate.config.notice import say_once
+from ablate.console import make_console
+from ablate.data.batch import Batch
+from ablate.data.module import TextData
+from ablate.model.base import Model
+from ablate.model.inspect import parameter_table
+from ablate.record.training import Record
+from ablate.record.types import CombinedResult, Outcome
+from ablate.train.compatibility import READ
+from ablate.train.job import Job
+from ablate.train.stored import print_result
+
+SHOWN = {"train/nll": "nll", "val/nll": "val nll", "val/bleu": "val BLEU"}
+SPEED = "train/tokens_per_second"
+
+
+class Pace(Callback):
+    """A callback that measures the time of validations and the speed of training: the number of
+    target tokens per second on all devices. Padding tokens and the time of validations do not
+    count.
+
+    A line is printed at every validation, if the config of the record asks for it.
+    """
+
+    def __init__(self, record: Record) -> None:
+        self.shown = record.writes and record.config.trainer.enable_progress_bar
+        self.validating = 0.0  # seconds of validations since the first step of the run
+        self._speed = 0.0
+        self._tokens = 0
+
+    def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+        """Start the clock by which the speed of training is measured."""
+        self._first, self._begun = trainer.global_step, time.perf_counter()
+        self._since = self._begun  # moved by the time of each validation
+
+    def on_validation_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+        """Start the clock of this validation."""
+        self._validation = time.perf_counter()
+
+    def on_validation_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+        """Stop the clock of this validation; print step, metrics, learning rate, speed, and the
+        estimated time until the last step, including validations.
+        """
+        if trainer.state.fn != TrainerFn.FITTING:
+            return
+        now = time.perf_counter()
+        self.validating += now - self._validation
+        self._since += now - self._validation
+        done = max(1, trainer.global_step - self._first)
+        seconds = (now - self._begun) / done * (trainer.max_steps - trainer.global_step)
+        step = f"step {trainer.global_step:,} of {trainer.max_steps:,}"
+        if self.shown:
+            print(f"{step}  {self._values(trainer)}  {timedelta(seconds=round(seconds))} left")
+            sys.stdout.flush()
+
+    def on_train_batch_end(
+        self,
+        trainer: pl.Trainer,
+        module: pl.LightningModule,
+        outputs: Any,
+        batch: Batch,
+        batch_idx: int,
+    ) -> None:
+        """Count the tokens of a batch; log the speed at the steps at which other metrics are
+        logged.
+        """
+        self._tokens += batch.tokens or 0
+        every: int = trainer.log_every_n_steps  # type: ignore[attr-defined] # its connector's
+        if every and trainer.global_step % every == 0:
+            now = time.perf_counter()
+            self._speed = self._tokens * trainer.world_size / (now - self._since)
+            self._tokens, self._since = 0, now
+            module.log(SPEED, self._speed)
+
+    def state_dict(self) -> dict[str, float]:
+        """Return the seconds of validations, which a resumed run continues to count."""
+        return {"validating": self.validating}
+
+    def load_state_dict(self, state_dict: dict[str, float]) -> None:
+        """Restore the seconds of validations of the interrupted run."""
+        self.validating = state_dict["validating"]
+
+    def _values(self, trainer: pl.Trainer) -> str:
+        """Return the latest loss metrics, the learning rate and the speed as text."""
+        metrics = trainer.callback_metrics
+        values = {short: f"{metrics[name]:.2f}" for name, short in SHOWN.items() if name in metrics}
+        values["lr"] = f"{trainer.optimizers[0].param_groups[0]['lr']:.3g}"
+        values |= {"tokens/s": f"{self._speed:,.0f}"} if self._speed else {}
+        return "  ".join(f"{name} {value}" for name, value in values.items())
+
+
+def introduce(job: Job, data: TextData) -> None:
+    """Print, once per process, which corpus is read, its size, which of its splits are taken from
+    the training text, and a warning for each test split whose scores would be meaningless.
+    """
+    say_once("; ".join(filter(None, [f"corpus: {data.about}", data.division])))
+    evaluation = job.task.evaluation(data.languages[1], thorough=False)
+    for split in job.config.test_splits if job.probe is None else ():
+        if reason := evaluation.doubt(data.references(split)[:READ]):
+            say_once(f"warning, {split}: {reason}")
+
+
+@rank_zero_only
+def announce(
+    config: DictConfig, data: TextData, model: Model, record: Record, *, step: int
+) -> None:
+    """Print a table about the run: model, parameters of each sub-module, data, steps, folder of the
+    results.
+
+    `step` is the step from which a resumed run continues.
+    """
+    table = Table(title=f"run {record.identity}", title_justify="left", show_header=False)
+    sizes = {key: value for key, value in config.model.items() if isinstance(value, int)}
+    table.add_row("model", "  ".join(f"{key} {value}" for key, value in sizes.items()))
+    for part, count in parameter_table(model):
+        table.add_row(f"  {part}", f"{count:,}")
+    table.add_row("  parameters", f"{sum(p.numel() for p in model.parameters()):,}")
+    table.add_section()
+    vocabularies = f"{data.tokenizers.src.size:,} / {data.tokenizers.tgt.size:,}"
+    languages = " to ".join(filter(None, data.languages))
+    table.add_row("data", f"{languages}, vocabulary {vocabularies}")
+    for split in data.counts:
+        table.add_row(f"  {split}", data.describe(split))
+    table.add_section()
+    budget = config.budget
+    resumed = f", resumed after {step:,}" if step else ""
+    table.add_row("steps", f"{budget.steps:,} of {config.batch.tokens:,} target tokens{resumed}")
+    table.add_row("rate", f"peak {config.optimizer.lr}, warm-up {budget.warmup:,} steps")
+    table.add_row("seed, threads", f"{config.seed}, {config.threads}")
+    table.add_row("results", str(record.folder))
+    make_console().print(table)
+
+
+def conclude(
+    record: Record, result: CombinedResult, short: Outcome | None, *, reused: bool, trained: bool
+) -> Outcome:
+    """Print the result of a run and return its outcome.
+
+    Args:
+        record: the record of the run, which has its folder.
+        result: the result of training and test.
+        short: the outcome of the run with `budget.short` steps, if there is one.
+        reused: whether the whole result was stored by an earlier call.
+        trained: whether this call has trained.
+    """
+    print_result(record, result, reused=reused)
+    more = {"short": short} if short else {}
+    return cast(Outcome, {**result, "reused": reused, "trained": trained, **more})
