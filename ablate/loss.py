@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from ablate import hardware
 from ablate.config.limits import Range, check_fraction, check_one_of
-from ablate.data.vocabulary import PAD
+from ablate.data import PAD
 
 
 class Law(Enum):

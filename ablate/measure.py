@@ -12,11 +12,11 @@ from jaxtyping import Int
 from torch import Tensor
 
 from ablate.config.limits import Count
+from ablate.data import PAD
+from ablate.data.corpus import Corpus
 from ablate.data.module import TextData
 from ablate.data.packed import PackedData
-from ablate.data.pairs import Corpus
-from ablate.data.toy.corpus import Toy
-from ablate.data.vocabulary import PAD
+from ablate.data.toy import Toy
 from ablate.errors import UserError
 from ablate.loss import CrossEntropy
 from ablate.model.base import Causal, Model

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ablate.data.toy.lexicon import ADJECTIVES, ADVERBS, NOUNS, PREPOSITIONS, VERBS
-from ablate.data.toy.tree import (
+from ablate.data.toy.meaning import (
     Clause,
     Gap,
     NounPhrase,

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 from ablate.cli.parser import Parser
 from ablate.data.toy import mirel, sodak
-from ablate.data.toy.text import Token
-from ablate.data.toy.tree import Sentence
+from ablate.data.toy.lexicon import Token
+from ablate.data.toy.meaning import Sentence
 from lab.command import main
 from lab.constructions import CONSTRUCTIONS, Construction
 

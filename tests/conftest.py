@@ -358,7 +358,7 @@ def short_samples():
 @pytest.fixture(scope="session", autouse=True)
 def text_made_once():
     """Make each split of the built-in corpus once: every run and every test of it reads some."""
-    from ablate.data.toy.corpus import Toy
+    from ablate.data.toy import Toy
 
     made, make = {}, Toy.read
 

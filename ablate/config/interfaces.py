@@ -14,7 +14,7 @@ from omegaconf import DictConfig
 from ablate.errors import UserError
 
 INTERFACES = {  # of nodes at the top of the config; imports would be circular, so these are names
-    "data": "ablate.data.pairs.Corpus",
+    "data": "ablate.data.corpus.Corpus",
     "tokenizer": "ablate.data.scheme.Scheme",
     "task": "ablate.task.Task",
     "model": "ablate.model.base.Model",

@@ -7,21 +7,31 @@ file, and the length of every split.
 One process builds the folder, and others that need it wait for its lock. The manifest is written
 last, so a folder with a manifest is complete. Each process verifies all files against the manifest
 once, and rebuilds the folder if they do not match.
+
+Whoever learns a vocabulary warns about test text that occurs in the training text, because a model
+can recite this text.
 """
 
 import functools
 import hashlib
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import repeat
 from pathlib import Path
 
 import tokenizers
 
-from ablate.data.documents import Documents, Segment, SegmentTexts, TextLength
-from ablate.data.overlap import repeated
-from ablate.data.pairs import TRAINED, Corpus, Pairs
+from ablate.data.corpus import (
+    TRAINED,
+    Corpus,
+    Documents,
+    Pairs,
+    Segment,
+    SegmentTexts,
+    TextLength,
+    document_texts,
+)
 from ablate.data.scheme import Scheme
 from ablate.data.token_ids import TokenIds, type_of_ids, write_ids
 from ablate.data.tokenizer import SIDES, Given, Tokenizers
@@ -30,6 +40,34 @@ from ablate.record.files import digest_of, seal
 from ablate.record.lock import acquire
 from ablate.record.sealed import read_sealed
 from ablate.record.source import source_hashes
+
+SHORT = 100  # characters; shorter documents, such as "Enter the king.", repeat by chance
+
+
+def repeated(corpus: Corpus) -> Iterator[str]:
+    """Yield a warning for each split whose documents or sentence pairs also occur in train.
+
+    Memory holds only a hash for each text outside train.
+    """
+    held_out = {s: [*_hashes(corpus, s)] for s in corpus.splits if s != "train"}
+    wanted = set().union(*held_out.values())
+    trained = {text for text in _hashes(corpus, "train") if text in wanted}
+    unit = "documents" if corpus.documents else "pairs"
+    for split, texts in held_out.items():
+        if count := sum(text in trained for text in texts):
+            yield (
+                f"{split}: {count:,} of {len(texts):,} {unit} also occur in train, "
+                "so that a model can recite them"
+            )
+
+
+def _hashes(corpus: Corpus, split: str) -> Iterator[int]:
+    if isinstance(corpus, Documents):
+        yield from (hash(text) for text in document_texts(corpus, split) if len(text) >= SHORT)
+    else:
+        for src, tgt in zip(*corpus.read(split), strict=True):
+            yield hash((src.strip(), tgt.strip()))
+
 
 FORMAT = 4
 MANIFEST = "manifest.json"

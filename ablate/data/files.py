@@ -1,10 +1,11 @@
-"""The user's text files, cut into documents.
+"""Text of one language on the local disk: files cut into documents, lines, and tiny Shakespeare.
 
 Files are UTF-8; a `.gz` file is unpacked. A byte-order mark at the start and carriage returns at
 line ends are dropped. The end of a file ends a document.
 """
 
 import hashlib
+import lzma
 import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -12,9 +13,18 @@ from pathlib import Path
 from typing import Annotated, NamedTuple
 
 from ablate.config.limits import OneOf, Range
-from ablate.data.documents import SEPARATORS, Documents, Segment, split_documents
-from ablate.data.pairs import SPLITS, TRAINED, check_split
-from ablate.data.text import MARK, decoded, read_bytes, sha256_of
+from ablate.data.corpus import (
+    SEPARATORS,
+    SPLITS,
+    TRAINED,
+    Corpus,
+    Documents,
+    Pairs,
+    Segment,
+    check_split,
+    split_documents,
+)
+from ablate.data.text import MARK, decoded, read_bytes, read_sentences, sha256_of
 from ablate.errors import UserError
 from ablate.record.files import lies_in
 
@@ -214,3 +224,111 @@ def _text(stretch: Stretch) -> str:
         raise UserError(f"{stretch.path} is not text: byte {at} is 0; leave the file out.")
     text = decoded(str(stretch.path), raw, stretch.start)
     return text.removeprefix("" if stretch.start else MARK).replace("\r\n", "\n")
+
+
+class Language(Corpus):
+    """A corpus of texts of one language without sources: every source is an empty line.
+
+    Args:
+        language: language code of the text.
+        train: file with the training texts, one per line; `.gz` is unpacked.
+        validation: file with the validation texts, one per line; `.gz` is unpacked.
+        test: file with the test texts, one per line; `.gz` is unpacked.
+    """
+
+    def __init__(self, *, language: str, train: str, validation: str, test: str):
+        self._language = language
+        self._paths = {
+            split: _file(split, path)
+            for split, path in zip(SPLITS, (train, validation, test), strict=True)
+        }
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """An empty code for the missing source language, and the code of the text's language."""
+        return "", self._language
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The name of the file with the training split, as the only element."""
+        return (self._paths["train"].name,)
+
+    def read(self, split: str) -> Pairs:
+        """Return the raw lines of a split.
+
+        Raises:
+            UserError: there is no such split, or its text is not usable.
+        """
+        check_split(split, SPLITS)
+        lines = read_sentences(self._paths[split])
+        return Pairs([""] * len(lines), lines)
+
+    def fingerprint(self) -> str:
+        """Return a hash of the text of train and validation."""
+        lines = "".join(self.test_fingerprint(split) for split in TRAINED)
+        return hashlib.sha256(f"language\n{lines}".encode()).hexdigest()
+
+    def test_fingerprint(self, split: str) -> str:
+        """Return the SHA-256 of the text of a split."""
+        return f"{split} {sha256_of(self._paths[split])}\n"
+
+
+def _file(split: str, given: str) -> Path:
+    path = Path(given)
+    if not path.is_file():
+        raise UserError(f"data.{split}={given}: there is no such file.")
+    return path
+
+
+FILE = Path(__file__).with_name("tinyshakespeare.txt.xz")
+TRAIN = 0.9
+
+
+class Shakespeare(Documents):
+    """Tiny Shakespeare: 40,000 lines of Shakespeare's plays, a common test text for language
+    models.
+
+    A corpus of Shakespeare's plays, split into documents.
+
+    Source: data/tinyshakespeare/input.txt of the public repository karpathy/char-rnn, unchanged; it
+        comes with the package (tinyshakespeare.txt.xz). 1,115,394 characters, 65 different ones.
+        Licence: the plays are in the public domain.
+    What differs: nothing. As everybody does, train is the first 90 % of the characters and
+        validation the whole last 10 %. Test is the second half of these 10 %, so it is a part of
+        validation.
+
+    Args:
+        documents: paragraph (each speech), line, or file (the whole text).
+    """
+
+    def __init__(self, *, documents: Annotated[str, OneOf(tuple(SEPARATORS))]) -> None:
+        self._rule = documents
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """The language codes: "" for the missing source language, and "en" for the text."""
+        return "", "en"
+
+    def segments(self, split: str) -> Iterator[Segment]:
+        """Yield the documents of a split.
+
+        Raises:
+            UserError: there is no such split.
+        """
+        check_split(split, SPLITS, "Shakespeare")
+        total = len(self._text)
+        end = int(TRAIN * total)
+        ranges = {
+            "train": slice(end),
+            "validation": slice(end, total),
+            "test": slice(end + (total - end) // 2, total),
+        }
+        return split_documents(self._text[ranges[split]], SEPARATORS[self._rule])
+
+    def fingerprint(self) -> str:
+        """Return a hash of the text and of the rule that cuts it into documents."""
+        return hashlib.sha256(f"{self._rule}\n{self._text}".encode()).hexdigest()
+
+    @cached_property
+    def _text(self) -> str:
+        return lzma.decompress(FILE.read_bytes()).decode()

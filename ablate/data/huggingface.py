@@ -14,8 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ablate.data.documents import Documents, Segment, segments_of
-from ablate.data.pairs import SPLITS, Corpus, Pairs, check_split
+from ablate.data.corpus import SPLITS, Corpus, Documents, Pairs, Segment, check_split, segments_of
 from ablate.errors import UserError, class_and_line, first_line
 from ablate.record.files import digest_of
 

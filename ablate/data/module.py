@@ -11,12 +11,19 @@ import numpy.typing as npt
 import pytorch_lightning as pl
 
 from ablate.config.schema import Batching
-from ablate.data.batch import Batch, Collate, Ids, Scored
+from ablate.data import PAD
 from ablate.data.batching import (
+    Batch,
     Batches,
+    Collate,
+    EvaluationLoader,
+    Examples,
     Form,
+    Ids,
     Rank,
+    Scored,
     Sizes,
+    TrainingLoader,
     evaluation_batches,
     numbered,
     training_batches,
@@ -28,7 +35,6 @@ from ablate.data.pairs import Corpus, Pairs, check_split, fingerprint_of_test, f
 from ablate.data.scheme.base import Scheme
 from ablate.data.token_ids import TokenIds
 from ablate.data.tokenizer import Given, Tokenizers
-from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 from ablate.record.types import Fingerprints
 
@@ -89,9 +95,7 @@ class TextData(pl.LightningDataModule):
 
     @property
     def about(self) -> str:
-        """A phrase with the files and the size of the corpus, such as "train.en and train.de, 900
-        pairs of train ...".
-        """
+        """The files and sizes of the corpus: "train.en and train.de, 900 pairs of train ..."."""
         files, unit = " and ".join(self._corpus.files), "pairs" if self.languages[0] else "texts"
         sizes = [f"{counts.pairs:,} of {split}" for split, counts in self.counts.items()]
         sizes[0] = sizes[0].replace(" of", f" {unit} of", 1)
@@ -189,11 +193,8 @@ class TextData(pl.LightningDataModule):
         return float(-(met @ np.log(seen / seen.sum())) / met.sum())
 
     def unigram(self, *metrics: str) -> dict[str, float]:
-        """Return the validation scores of a unigram model of the targets, by name.
-
-        Returns:
-            unigram_nll: the property `unigram_nll`.
-            unigram_bpb: bits per byte; only if `metrics` has "bpb" and the whole text is scored.
+        """Return the validation scores of a unigram model of the targets by name: unigram_nll, and
+        unigram_bpb (bits per byte) if `metrics` has "bpb" and the whole text is scored.
         """
         values = {"unigram_nll": self.unigram_nll}
         length = self.length("validation")
@@ -225,8 +226,7 @@ class TextData(pl.LightningDataModule):
         return self._read(split).tgt
 
     def groups(self, split: str) -> Sequence[str] | None:
-        """Return the group, such as a document, of every line of a split; None if every line is a
-        group by itself.
+        """Return the group, such as a document, of every line of a split; None without groups.
 
         Raises:
             UserError: there is not exactly one group per line.

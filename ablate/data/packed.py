@@ -9,7 +9,7 @@ too few for another batch. In evaluation, the first context starts at the first 
 context is padded with PAD, so that every token counts once.
 
 Memory use does not grow with the text: the random order of the contexts is computed on access
-(`ablate.data.permutation`), and tokens are read from memory-mapped files.
+(`Permutation`), and tokens are read from memory-mapped files.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,14 +20,56 @@ import numpy as np
 import numpy.typing as npt
 
 from ablate.config.schema import Batching
-from ablate.data.batch import Batch, Ids
-from ablate.data.batching import Batches, Form, Formed, Rank, Rows
-from ablate.data.loader import EvaluationLoader
+from ablate.data import PAD
+from ablate.data.batching import Batch, Batches, EvaluationLoader, Form, Formed, Ids, Rank, Rows
 from ablate.data.module import Counts, TextData
-from ablate.data.permutation import Permutation
 from ablate.data.token_ids import TokenIds
-from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
+
+ROUNDS = 6
+ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
+
+
+class Permutation:
+    """A random permutation of the numbers 0 to `count - 1`, which needs no memory: every entry is
+    computed on access.
+
+    Equation: to permute the numbers 0 to n - 1, a Feistel network of ROUNDS rounds shuffles all
+        numbers of 2b bits, where b is the smallest integer with 2^2b >= n. A result of n or above
+        goes through the network again until it is below n.
+    Source: Luby and Rackoff 1988, doi:10.1137/0217022; the repetition: Black and Rogaway 2002,
+        doi:10.1007/3-540-45760-7_9, section 3 (cycle walking).
+    What differs: the round function is a multiplicative hash with random keys, which is not
+        cryptographically secure.
+    What to expect: an order that training cannot distinguish from a random one, without an array of
+        n numbers.
+
+    Args:
+        count: number of entries, at least 1.
+        random: generator that draws the keys.
+    """
+
+    def __init__(self, count: int, random: np.random.Generator) -> None:
+        self._count = count
+        self._bits = np.uint64(max(1, -(-(count - 1).bit_length() // 2)))
+        self._keys = random.integers(1 << 64, size=ROUNDS, dtype=np.uint64)
+
+    def __call__(self, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the numbers at the given positions of the permutation."""
+        numbers = self._shuffled(places.astype(np.uint64))
+        while (outside := numbers >= self._count).any():
+            numbers[outside] = self._shuffled(numbers[outside])
+        return numbers.astype(np.int64)
+
+    def _shuffled(self, numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+        half = (np.uint64(1) << self._bits) - np.uint64(1)
+        left, right = numbers >> self._bits, numbers & half
+        for key in self._keys:
+            mixed = (right + key) * ODD
+            mixed = (mixed ^ (mixed >> np.uint64(32))) * ODD
+            left, right = right, left ^ ((mixed >> np.uint64(32)) & half)
+        return (left << self._bits) | right
+
 
 BLOCK = 256  # batches whose order is computed at a time
 # maximum number of stretches of a split; a stretch is some consecutive contexts, whose scores are

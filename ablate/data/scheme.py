@@ -26,7 +26,7 @@ from tokenizers.models import Unigram as UnigramModel
 from tokenizers.trainers import BpeTrainer, Trainer, UnigramTrainer, WordLevelTrainer
 
 from ablate.config.limits import Range
-from ablate.data.vocabulary import SPECIALS, UNK
+from ablate.data import SPECIALS, UNK
 from ablate.errors import UserError
 from ablate.progress import Work
 

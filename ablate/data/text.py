@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from ablate.data.pairs import Pairs
+from ablate.data.corpus import Pairs
 from ablate.errors import UserError
 
 MARK = "\ufeff"  # U+FEFF, the byte-order mark

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ablate.data.documents import Segment, TextLength
+from ablate.data import EOS, UNK
+from ablate.data.corpus import Segment, TextLength
 from ablate.data.tokenizer import Tokenizer
-from ablate.data.vocabulary import EOS, UNK
 from ablate.progress import Work
 
 CHUNK = 2_000  # segments encoded at a time, so that memory does not grow with the corpus

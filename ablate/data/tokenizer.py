@@ -11,8 +11,8 @@ import numpy.typing as npt
 import tokenizers
 from tokenizers import decoders
 
+from ablate.data import SPECIALS, UNK
 from ablate.data.scheme import LINE_FEED, MARK, RESERVED, Scheme
-from ablate.data.vocabulary import SPECIALS, UNK
 
 # The library's threads hang in forked children, and the number of threads of a run is fixed.
 os.environ["TOKENIZERS_PARALLELISM"] = "0"

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from ablate.data.vocabulary import PAD
+from ablate.data import PAD
 from ablate.errors import UserError
 from ablate.model import Law
 from ablate.model.architecture import Architecture, Assembled, check_positive

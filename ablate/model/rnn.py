@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from ablate.config.limits import check_fraction, check_one_of
-from ablate.data.vocabulary import PAD
+from ablate.data import PAD
 from ablate.errors import UserError
 from ablate.model.architecture import check_positive
 from ablate.model.base import Model, Seq2Seq

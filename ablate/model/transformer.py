@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ablate.data.vocabulary import PAD
+from ablate.data import PAD
 from ablate.model.architecture import Architecture, Assembled, check_positive
 from ablate.model.attention import Kernel
 from ablate.model.base import Seq2Seq

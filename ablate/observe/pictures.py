@@ -16,10 +16,10 @@ from lightning_fabric.utilities import move_data_to_device
 from PIL import Image
 from torch import Tensor
 
-from ablate.data.batch import Batch
+from ablate.data import PAD
+from ablate.data.batching import Batch
 from ablate.data.module import TextData
 from ablate.data.tokenizer import Tokenizers
-from ablate.data.vocabulary import PAD
 from ablate.model.base import Model, texts
 from ablate.model.inspect import attention_weights
 from ablate.model.stack import Stack

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from ablate.data.vocabulary import EOS, PAD
+from ablate.data import EOS, PAD
 from ablate.errors import UserError
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.base import Model

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ablate import hardware
 from ablate.config.limits import Range
-from ablate.data.vocabulary import BOS, EOS, PAD, UNK
+from ablate.data import BOS, EOS, PAD, UNK
 from ablate.errors import UserError
 
 

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from ablate.data.vocabulary import BOS, EOS
+from ablate.data import BOS, EOS
 from ablate.search import Model, Search, largest, reads_device, require, until_eos, worth_dropping
 
 FIRST = EOS + 1  # first id that does not end a hypothesis

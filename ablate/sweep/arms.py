@@ -15,9 +15,9 @@ from omegaconf import OmegaConf
 
 from ablate.config.leaves import leaves
 from ablate.config.screen import FACTOR
-from ablate.data.batch import Batch, Ids
+from ablate.data import EOS, PAD
+from ablate.data.batching import Batch, Ids
 from ablate.data.module import TextData
-from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError, suggestion
 from ablate.evidence.outcome import UNSTABLE, VAL_NLL, threshold
 from ablate.evidence.types import Levels, Study

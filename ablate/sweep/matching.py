@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 import torch
 from omegaconf import OmegaConf
 
+from ablate.data import PAD
 from ablate.data.module import TextData
-from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 from ablate.evidence.types import Match
 from ablate.model.operations import product_counter

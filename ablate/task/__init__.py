@@ -11,8 +11,8 @@ import torchmetrics
 from jaxtyping import Int, Num
 from torch import Tensor, nn
 
-from ablate.data.batch import Batch, Draw, Ids
-from ablate.data.documents import TextLength
+from ablate.data.batching import Batch, Draw, Ids
+from ablate.data.corpus import TextLength
 from ablate.data.tokenizer import Tokenizers
 from ablate.metric.table import Metric
 from ablate.model.base import Model

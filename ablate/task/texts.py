@@ -10,9 +10,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from ablate.config.limits import OneOf, Range
-from ablate.data.batch import Batch, Draw, Ids
+from ablate.data import BOS, EOS, PAD, SPECIALS, UNK
+from ablate.data.batching import Batch, Draw, Ids
 from ablate.data.tokenizer import Tokenizers
-from ablate.data.vocabulary import BOS, EOS, PAD, SPECIALS, UNK
 from ablate.errors import UserError
 from ablate.metric.table import METRICS, Metric
 from ablate.metric.tokens import Calibration, Predictions, TokenMean, predictions

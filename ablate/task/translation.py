@@ -22,8 +22,8 @@ from torch import Tensor, nn
 
 from ablate.config.bleu import AUTO, TOKENIZERS, tokenizer
 from ablate.config.limits import OneOf, Range
-from ablate.data.batch import Batch, Draw, Ids
-from ablate.data.vocabulary import BOS, EOS, PAD
+from ablate.data import BOS, EOS, PAD
+from ablate.data.batching import Batch, Draw, Ids
 from ablate.metric.corpus import (
     WIDTH,
     CorpusBleu,

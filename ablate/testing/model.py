@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.data.vocabulary import PAD
+from ablate.data import PAD
 from ablate.initial import initialise
 from ablate.model import Law
 from ablate.model.base import Seq2Seq

@@ -18,12 +18,11 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from ablate.config.trust import check_targets
-from ablate.data.documents import SEPARATORS
+from ablate.data import BOS, EOS, PAD, UNK
+from ablate.data.corpus import SEPARATORS, Corpus
 from ablate.data.module import TextData
-from ablate.data.pairs import Corpus
 from ablate.data.text import MARK, stream_lines
 from ablate.data.tokenizer import Given, Tokenizer
-from ablate.data.vocabulary import BOS, EOS, PAD, UNK
 from ablate.errors import UserError
 from ablate.model.base import Model
 from ablate.progress import Work

@@ -10,8 +10,8 @@ from omegaconf import DictConfig, OmegaConf
 from torch.nn import RNNBase
 
 from ablate.config.construct import building
+from ablate.data.corpus import Corpus
 from ablate.data.module import TextData
-from ablate.data.pairs import Corpus
 from ablate.errors import UserError, class_and_line
 from ablate.model.base import CausalDocuments, Model, Seq2Seq
 from ablate.optimizer import make_optimizer

@@ -11,9 +11,9 @@ from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers.logger import Logger
 
 from ablate.adapt import Adapt
+from ablate.data.corpus import Corpus
 from ablate.data.module import TextData
 from ablate.data.packed import PackedData
-from ablate.data.pairs import Corpus
 from ablate.data.scheme import Scheme
 from ablate.data.tokenizer import Given
 from ablate.initial import Initial

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ablate import hardware
 from ablate.config.notice import say_once
-from ablate.data.batch import Batch
+from ablate.data.batching import Batch
 from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.model.base import Model, stacks_of

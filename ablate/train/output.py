@@ -10,7 +10,7 @@ from rich.table import Table
 
 from ablate.config.notice import say_once
 from ablate.console import make_console
-from ablate.data.batch import Batch
+from ablate.data.batching import Batch
 from ablate.data.module import TextData
 from ablate.model.base import Model
 from ablate.model.inspect import parameter_table

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from ablate.data.vocabulary import PAD
+from ablate.data import PAD
 from ablate.errors import UserError
 from ablate.model.base import Seq2Seq
 from ablate.model.inspect import attention_weights

@@ -20,9 +20,9 @@ from jaxtyping import Int
 from torch import Tensor
 
 from ablate.config.limits import Count, OneOf
+from ablate.data import EOS, PAD
 from ablate.data.batching import Sizes, training_batches
-from ablate.data.pairs import Corpus
-from ablate.data.vocabulary import EOS, PAD
+from ablate.data.corpus import Corpus
 from ablate.model.base import Model, Seq2Seq
 from experiments.masks_2.training_batches import ids
 from experiments.shared.cost.counting import counted

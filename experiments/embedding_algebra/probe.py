@@ -19,10 +19,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.config.limits import Range
-from ablate.data.pairs import Corpus, Pairs
+from ablate.data import EOS
+from ablate.data.corpus import Corpus, Pairs
 from ablate.data.scheme import Scheme
 from ablate.data.tokenizer import Tokenizers
-from ablate.data.vocabulary import EOS
 from ablate.errors import UserError
 from ablate.model.base import Seq2Seq
 from ablate.model.embedding import Embedding, Table

@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.config.limits import Count, Range
-from ablate.data.vocabulary import BOS
+from ablate.data import BOS
 from ablate.errors import UserError
 from ablate.model.base import Seq2Seq
 from ablate.model.embedding import Table

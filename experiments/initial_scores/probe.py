@@ -22,7 +22,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ablate.config.limits import OneOf
-from ablate.data.vocabulary import PAD
+from ablate.data import PAD
 from ablate.errors import UserError
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.transformer import Transformer

@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.config.limits import Range
-from ablate.data.vocabulary import PAD
+from ablate.data import PAD
 from ablate.loss import CrossEntropy, LabelSmoothing, Loss
 from ablate.model.transformer import Transformer
 from experiments.shared.loss.difference import Difference

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.config.limits import Count
-from ablate.data.vocabulary import PAD
+from ablate.data import PAD
 from ablate.model.padding import Columns, NoPadding
 from ablate.model.sublayer import Memory
 from ablate.model.transformer import Transformer

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from ablate.data.vocabulary import PAD
+from ablate.data import PAD
 from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.embedding import Table

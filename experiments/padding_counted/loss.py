@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.config.limits import OneOf
-from ablate.data.vocabulary import PAD
+from ablate.data import PAD
 from ablate.loss import Loss
 
 

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ablate.config.limits import Range
-from ablate.data.vocabulary import PAD
+from ablate.data import PAD
 from ablate.model.transformer import Transformer
 from ablate.probe import random_sentences
 from experiments.shared.probe.draws import Measured, RandomModels, each_replaced, moved

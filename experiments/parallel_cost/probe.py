@@ -17,7 +17,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from ablate.config.limits import Count
-from ablate.data.vocabulary import BOS, EOS
+from ablate.data import BOS, EOS
 from ablate.errors import UserError
 from ablate.model.base import Model, Seq2Seq
 from ablate.probe import Probe, random_sentences

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from ablate.data.vocabulary import BOS, EOS
+from ablate.data import BOS, EOS
 from ablate.model.base import Seq2Seq
 from ablate.search import (
     Model,

@@ -18,8 +18,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ablate.config.limits import Count
+from ablate.data import EOS, PAD
 from ablate.data.module import TextData
-from ablate.data.vocabulary import EOS, PAD
 from ablate.measure import Measure
 from ablate.model.inspect import scale_of
 from ablate.model.transformer import Transformer

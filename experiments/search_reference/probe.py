@@ -23,7 +23,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ablate.config.limits import Range
-from ablate.data.vocabulary import BOS, EOS
+from ablate.data import BOS, EOS
 from ablate.model.base import Seq2Seq
 from ablate.model.transformer import Transformer
 from ablate.probe import random_sentences

@@ -18,8 +18,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from ablate.config.limits import Range
+from ablate.data import PAD
 from ablate.data.module import TextData
-from ablate.data.vocabulary import PAD
 from ablate.measure import Measure
 from ablate.model.transformer import Transformer
 from ablate.seeding import stream

@@ -23,7 +23,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ablate.config.limits import OneOf, Range
-from ablate.data.vocabulary import PAD
+from ablate.data import PAD
 from ablate.errors import UserError
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.base import Model

@@ -15,8 +15,8 @@ import pytorch_lightning as pl
 import torch
 from omegaconf import DictConfig
 
-from ablate.data.batch import Batch
-from ablate.data.vocabulary import BOS, EOS
+from ablate.data import BOS, EOS
+from ablate.data.batching import Batch
 from ablate.initial import initialise
 from ablate.model.base import Seq2Seq
 from ablate.process import keep_memory

@@ -27,7 +27,7 @@ from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ablate import hardware
-from ablate.data.batch import Batch
+from ablate.data.batching import Batch
 from ablate.train.job import Job
 from ablate.train.resolve import resolve
 from ablate.train.run import run

@@ -25,9 +25,9 @@ from torch.nn.utils.rnn import pad_sequence
 
 from ablate.config.location import CONF
 from ablate.config.precision import settle
-from ablate.data.batch import Batch
+from ablate.data import EOS, PAD
+from ablate.data.batching import Batch
 from ablate.data.module import TextData
-from ablate.data.vocabulary import EOS, PAD
 from ablate.model.base import Model
 from ablate.process import keep_memory
 from ablate.train.job import Job, make_model, prepare_data

@@ -23,7 +23,7 @@ import pytorch_lightning as pl
 import torch
 from omegaconf import DictConfig, OmegaConf
 
-from ablate.data.loader import TrainingLoader
+from ablate.data.batching import TrainingLoader
 from ablate.process import keep_memory
 from ablate.record.training import Record
 from ablate.seeding import seed_dropout, seed_of

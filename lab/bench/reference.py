@@ -23,7 +23,7 @@ from omegaconf import DictConfig, OmegaConf
 from ablate.config.construct import construct
 from ablate.config.leaves import leaves
 from ablate.config.trust import check_targets
-from ablate.data.pairs import Corpus, Pairs
+from ablate.data.corpus import Corpus, Pairs
 from ablate.errors import UserError
 from ablate.record.files import write_text
 from ablate.record.sealed import read_result

@@ -21,9 +21,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from ablate.data.batch import Batch
+from ablate.data import PAD
+from ablate.data.batching import Batch
 from ablate.data.module import TextData
-from ablate.data.vocabulary import PAD
 from ablate.model.base import Causal, Seq2Seq
 from ablate.process import keep_memory
 from ablate.seeding import seed_dropout, seed_of

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ablate.data.vocabulary import BOS, EOS, PAD, UNK
+from ablate.data import BOS, EOS, PAD, UNK
 from ablate.errors import UserError
 from ablate.task.texts import Denoising, MaskedLanguageModel
 

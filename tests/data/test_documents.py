@@ -5,14 +5,13 @@ import lzma
 import numpy as np
 import pytest
 
-from ablate.data import documents
+from ablate.data import EOS, UNK, corpus
 from ablate.data.cache import open_cache
-from ablate.data.documents import SEPARATORS, Segment, TextLength, split_documents
+from ablate.data.corpus import SEPARATORS, Segment, TextLength, split_documents
+from ablate.data.files import FILE, Shakespeare
 from ablate.data.scheme import Bpe, Byte, Char, Word
-from ablate.data.shakespeare import FILE, Shakespeare
 from ablate.data.token_ids import write_ids
 from ablate.data.tokenizer import Tokenizer, Tokenizers
-from ablate.data.vocabulary import EOS, UNK
 from ablate.errors import UserError
 
 TEXTS = [
@@ -26,8 +25,8 @@ TEXTS = [
 
 @pytest.fixture
 def short(monkeypatch):
-    monkeypatch.setattr(documents, "USUAL", 8)
-    monkeypatch.setattr(documents, "LONGEST", 16)
+    monkeypatch.setattr(corpus, "USUAL", 8)
+    monkeypatch.setattr(corpus, "LONGEST", 16)
 
 
 @pytest.mark.parametrize("text", TEXTS)

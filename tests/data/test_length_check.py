@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ablate.data.vocabulary import EOS
+from ablate.data import EOS
 from ablate.errors import UserError
 from ablate.train.compatibility import check_lengths
 from ablate.train.job import build_model, make_model, prepare_data

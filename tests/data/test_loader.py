@@ -4,11 +4,17 @@ import numpy as np
 import pytest
 import torch
 
-from ablate.data.batch import Batch
-from ablate.data.batching import Batches, Rank, Sizes, training_batches
-from ablate.data.loader import Examples, TrainingLoader
+from ablate.data import BOS, EOS, PAD
+from ablate.data.batching import (
+    Batch,
+    Batches,
+    Examples,
+    Rank,
+    Sizes,
+    TrainingLoader,
+    training_batches,
+)
 from ablate.data.token_ids import TokenIds
-from ablate.data.vocabulary import BOS, EOS, PAD
 from ablate.task.translation import Translation
 
 SRC = [[5, 6, 7], [8], [9, 10, 11, 12, 13]]

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import pytest
 
 from ablate.config.schema import Batching
+from ablate.data import EOS, PAD
 from ablate.data.module import Counts, TextData
 from ablate.data.scheme import Char, Word
-from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError
 from ablate.task.texts import MaskedLanguageModel
 from ablate.task.translation import Translation

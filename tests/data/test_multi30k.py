@@ -9,8 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from ablate.data import multi30k
-from ablate.data.multi30k import Multi30k
+from ablate.data import parallel
+from ablate.data.parallel import Multi30k
 from ablate.errors import UserError
 
 TEXT = {
@@ -23,7 +23,7 @@ TEXT = {
 @pytest.fixture(autouse=True)
 def expected(monkeypatch):
     hashes = {name: hashlib.sha256(text).hexdigest() for name, text in TEXT.items()}
-    monkeypatch.setattr(multi30k, "EXPECTED", hashes)
+    monkeypatch.setattr(parallel, "EXPECTED", hashes)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
 
 

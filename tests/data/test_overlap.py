@@ -2,7 +2,7 @@
 
 import pytest
 
-from ablate.data.overlap import SHORT, repeated
+from ablate.data.cache import SHORT, repeated
 
 TALES = [f"Once upon a time {name} went into the wood. ".ljust(SHORT, "!") for name in "ABC"]
 

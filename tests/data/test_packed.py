@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from ablate.config.schema import Batching
-from ablate.data.documents import Segment
-from ablate.data.packed import PackedData
-from ablate.data.permutation import Permutation
+from ablate.data import EOS, PAD
+from ablate.data.corpus import Segment
+from ablate.data.packed import PackedData, Permutation
 from ablate.data.scheme import Byte, Char
-from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError
 from ablate.task.texts import LanguageModel
 

@@ -3,7 +3,7 @@ import gzip
 import numpy as np
 import pytest
 
-from ablate.data.pairs import fingerprint_of_test
+from ablate.data.corpus import fingerprint_of_test
 from ablate.errors import UserError
 
 PAIRS = [(f"line {i}", f"Zeile {i}") for i in range(30)]

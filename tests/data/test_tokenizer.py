@@ -3,10 +3,10 @@ import sys
 
 import pytest
 
-from ablate.data.pairs import Pairs
+from ablate.data import BOS, EOS, PAD, SPECIALS, UNK
+from ablate.data.corpus import Pairs
 from ablate.data.scheme import LONGEST, Bpe, Byte, Char, Unigram, Word, cut_words
 from ablate.data.tokenizer import UNKNOWN, Tokenizers
-from ablate.data.vocabulary import BOS, EOS, PAD, SPECIALS, UNK
 from ablate.errors import UserError
 
 SCHEMES = [(Bpe, 150), (Unigram, 60), (Word, None), (Char, None)]
@@ -100,7 +100,7 @@ def test_joint_and_separate_vocabularies(pairs, tmp_path):
 
 PROGRAM = """
 import random, sys
-from ablate.data.pairs import Pairs
+from ablate.data.corpus import Pairs
 from ablate.data.tokenizer import Tokenizers
 from ablate.data.scheme import {module}
 from pathlib import Path

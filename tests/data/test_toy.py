@@ -17,6 +17,7 @@ from ablate.data.toy.lexicon import (
     NOUNS,
     PREPOSITIONS,
     VERBS,
+    text,
 )
 from ablate.data.toy.speaker import Speaker
 from ablate.data.toy.text import text
@@ -104,8 +105,8 @@ def test_the_size_of_a_test_is_no_part_of_what_training_reads(key):
 
 def test_fingerprint_changes_with_the_grammar(tmp_path, monkeypatch):
     package = tmp_path / "toy"
-    shutil.copytree(Path(corpus.__file__).parent, package)
-    monkeypatch.setattr(corpus, "__file__", str(package / "corpus.py"))
+    shutil.copytree(Path(toy_package.__file__).parent, package)
+    monkeypatch.setattr(toy_package, "__file__", str(package / "__init__.py"))
     before = toy().fingerprint()
     lexicon = package / "lexicon.py"
     lexicon.write_text(lexicon.read_text().replace("hesp", "hisp"))
@@ -132,11 +133,11 @@ def test_a_word_has_two_meanings_only_where_the_table_says_so():
 
 def test_a_sentence_has_one_translation(monkeypatch):
     """Few words make many equal Mirel sentences; all must have been meant alike."""
-    all_verbs, all_nouns = speaker.verbs, speaker.nouns
-    monkeypatch.setattr(speaker, "verbs", lambda *fit: all_verbs(*fit)[-3:])
-    monkeypatch.setattr(speaker, "nouns", lambda *fit: all_nouns(*fit)[-1:])
+    all_verbs, all_nouns = grammar.verbs, grammar.nouns
+    monkeypatch.setattr(grammar, "verbs", lambda *fit: all_verbs(*fit)[-3:])
+    monkeypatch.setattr(grammar, "nouns", lambda *fit: all_nouns(*fit)[-1:])
     for table in ("ADJECTIVES", "ADVERBS", "PREPOSITIONS", "MATERIALS"):
-        monkeypatch.setattr(speaker, table, getattr(speaker, table)[:1])
+        monkeypatch.setattr(grammar, table, getattr(grammar, table)[:1])
     plain = replace(LONG, definite=1.0, adjective=0.1, compound=0.05, plural=0.1, depth=3)
     drawn = Speaker(plain, Random(0))
     translations = {}

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 from torch.nn.utils import parametrize
 
 from ablate.adapt import Adapt
-from ablate.data.vocabulary import PAD
+from ablate.data import PAD
 from ablate.initial import Initial, initialise
 from ablate.loss import Loss
 from ablate.metric.table import Metric

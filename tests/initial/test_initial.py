@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 from ablate.config.catalogue import option_files
 from ablate.config.construct import construct
 from ablate.config.location import CONF
-from ablate.data.pairs import Corpus, Pairs
+from ablate.data.corpus import Corpus, Pairs
 from ablate.data.tokenizer import Tokenizers
 from ablate.errors import UserError
 from ablate.initial import initialise, weights_fingerprint

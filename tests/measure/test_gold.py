@@ -5,9 +5,8 @@ from zlib import crc32
 
 import pytest
 
-from ablate.data.toy import mirel, sodak
-from ablate.data.toy.corpus import USUAL
-from ablate.data.toy.speaker import Speaker
+from ablate.data.toy import USUAL, mirel, sodak
+from ablate.data.toy.meaning import Speaker
 from experiments.shared.measure.gold import gold, sentences
 from lab.constructions import CONSTRUCTIONS
 

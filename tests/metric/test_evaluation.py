@@ -5,7 +5,7 @@ from unittest.mock import create_autospec
 import pytest
 import torch
 
-from ablate.data.batch import Batch
+from ablate.data.batching import Batch
 from ablate.data.scheme import Byte
 from ablate.data.tokenizer import Tokenizers
 from ablate.metric.tokens import Predictions

@@ -12,7 +12,7 @@ TEXT = ["the cat sees dogs", "a dog sees the cats", "cats run", "the dogs see a 
 @pytest.fixture
 def probed(compose):
     from ablate.config.construct import construct
-    from ablate.data.pairs import Corpus, Pairs
+    from ablate.data.corpus import Corpus, Pairs
     from ablate.data.tokenizer import Tokenizers
     from ablate.initial import initialise
     from ablate.model.base import build

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from ablate.data.vocabulary import PAD
+from ablate.data import PAD
 from ablate.loss import TARGETS, CrossEntropy, LabelSmoothing, Loss
 from ablate.model import head
 from ablate.model.dropout import Dropout, rounded

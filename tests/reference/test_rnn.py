@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from ablate.data.vocabulary import PAD
+from ablate.data import PAD
 from ablate.initial import initialise
 from ablate.model.base import Seq2Seq, build
 

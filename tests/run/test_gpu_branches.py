@@ -10,7 +10,7 @@ from pytorch_lightning.callbacks import Callback
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ablate import hardware
-from ablate.data.vocabulary import PAD
+from ablate.data import PAD
 from ablate.train.job import build_model, make_model, prepare_data
 from ablate.train.resolve import resolve
 from ablate.train.run import run

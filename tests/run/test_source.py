@@ -190,7 +190,7 @@ def test_the_source_is_read_before_a_component_is_imported(project, compose):
 
 
 CORPUS = """
-from ablate.data.pairs import Corpus, Pairs
+from ablate.data.corpus import Corpus, Pairs
 from mine import helper
 
 class Own(Corpus):

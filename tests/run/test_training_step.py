@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from ablate.data.batch import Batch
+from ablate.data.batching import Batch
 from ablate.initial import initialise
 from ablate.loss import CrossEntropy
 from ablate.model.base import Seq2Seq, build

@@ -6,7 +6,7 @@ import math
 import pytest
 import torch
 
-from ablate.data.vocabulary import BOS, EOS, PAD, UNK
+from ablate.data import BOS, EOS, PAD, UNK
 
 
 class TableState:

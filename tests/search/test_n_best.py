@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from ablate.data.vocabulary import UNK
+from ablate.data import UNK
 from ablate.search.beam import Beam, n_best
 
 EXTRA = 3

@@ -5,7 +5,7 @@ import inspect
 import pytest
 import torch
 
-from ablate.data.vocabulary import BOS, EOS, PAD
+from ablate.data import BOS, EOS, PAD
 from ablate.initial import initialise
 from ablate.model.base import Seq2Seq, build
 from ablate.search import Greedy, Model

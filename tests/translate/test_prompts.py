@@ -11,7 +11,7 @@ LATER = ["Ann:\nthe cat", "Bob:\na dog"] * 20
 @pytest.fixture
 def make(tmp_path):
     """Build a writer whose model always generates the first token of a given text."""
-    from ablate.data.documents import SEPARATORS
+    from ablate.data.corpus import SEPARATORS
     from ablate.data.scheme import Byte, Char, Word
     from ablate.data.tokenizer import Tokenizers
     from ablate.model.base import Model
@@ -67,7 +67,7 @@ def test_the_space_after_the_prompt_is_kept(make, packed, prompt, text):
 
 @pytest.mark.parametrize("scheme", ["byte", "char"])
 def test_line_feeds_of_a_prompt_end_documents_as_in_training(make, scheme):
-    from ablate.data.vocabulary import EOS
+    from ablate.data import EOS
     from ablate.train.apply import read_prompt
 
     writer, write = make(scheme, LINES, "line", "s")
@@ -80,8 +80,8 @@ def test_line_feeds_of_a_prompt_end_documents_as_in_training(make, scheme):
 @pytest.mark.parametrize(
     ("corpus", "prompt"),
     [
-        ("ablate.data.toy.corpus.Toy", "the"),
-        ("ablate.data.language.Language", "the"),
+        ("ablate.data.toy.Toy", "the"),
+        ("ablate.data.files.Language", "the"),
         ("ablate.data.huggingface.HuggingFace", "the\n"),  # its texts may have several lines
         ("package.that.is.not.installed.Corpus", "the\n"),
     ],
@@ -102,7 +102,7 @@ def test_a_prompt_has_no_byte_order_mark(make):
 
 @pytest.mark.parametrize(("rule", "end"), [("paragraph", True), ("file", False)])
 def test_blank_lines_of_a_prompt_end_documents_if_they_did_in_training(make, rule, end):
-    from ablate.data.vocabulary import EOS
+    from ablate.data import EOS
     from ablate.train.apply import read_prompt
 
     writer, write = make("char", LATER, rule, "d")

@@ -1,6 +1,129 @@
 """The built-in corpus: two invented languages, Mirel and Sodak, made from one grammar.
 
-Read in this order: `lexicon` (the words), `tree` (what a sentence means), `speaker` (meanings
-drawn at random), `mirel` and `sodak` (a meaning put into words), `corpus` (splits).
-`python -m lab.toy` prints one sentence pair of each construction.
+Read in this order: `lexicon` (the words), `meaning` (what a sentence means, drawn at random),
+`mirel` and `sodak` (a meaning put into words), and the splits below. `python -m lab.toy` prints
+one sentence pair of each construction.
 """
+
+import hashlib
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from random import Random
+from zlib import crc32
+
+from ablate.config.limits import Seed
+from ablate.data.corpus import TRAINED, Corpus, Pairs
+from ablate.data.toy.lexicon import text
+from ablate.data.toy.meaning import Habits, Speaker
+from ablate.errors import UserError
+
+USUAL = Habits()
+LONG = Habits(depth=4, second_clause=0.5, content=0.3, relative=0.4)  # for test_long
+WORDS = range(8, 25)  # what `max_words` may be: below, sentences run out; above, long ones do
+
+
+class Toy(Corpus):
+    """Mirel (source) and Sodak (target), two invented languages.
+
+    No sentence is in two splits: a hash of the Mirel sentence says whether it may serve for
+    training, validation or test. So no split depends on the size of another, and a smaller train
+    is the beginning of a larger one. Short sentences repeat in train, and nowhere else.
+
+    Args:
+        seed: of the sentences; the two languages are always the same.
+        n_train, n_validation, n_test, n_test_long: sentence pairs of each split.
+        max_words: longest sentence, in words of either language, of all splits but test_long,
+            whose sentences have more words in both languages, and at most twice as many.
+
+    Raises:
+        UserError: a size below 1, or a `max_words` out of range.
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: Seed,
+        n_train: int,
+        n_validation: int,
+        n_test: int,
+        n_test_long: int,
+        max_words: int,
+    ) -> None:
+        self._sizes = {
+            "train": n_train,
+            "validation": n_validation,
+            "test": n_test,
+            "test_long": n_test_long,
+        }
+        for split, size in self._sizes.items():
+            if size < 1:
+                raise UserError(f"data.n_{split} is {size}; it must be 1 or more.")
+        if max_words not in WORDS:
+            raise UserError(
+                f"data.max_words is {max_words}; it must be from {WORDS[0]} to {WORDS[-1]}."
+            )
+        self._seed, self._max_words = seed, max_words
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Codes out of the range that ISO 639 leaves to private use."""
+        return "qmi", "qso"
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Names of the splits."""
+        return tuple(self._sizes)
+
+    def read(self, split: str) -> Pairs:
+        """Return a split, generated anew.
+
+        Raises:
+            UserError: there is no such split.
+        """
+        if split not in self._sizes:
+            names = ", ".join(self._sizes)
+            raise UserError(f"data=toy has no split {split!r}; it has {names}.")
+        src, tgt = zip(*islice(self._stream(split), self._sizes[split]), strict=True)
+        return Pairs(list(src), list(tgt))
+
+    def fingerprint(self) -> str:
+        """Return a hash of the settings of train and validation and of this package's source."""
+        sizes = {split: self._sizes[split] for split in TRAINED}
+        settings = (self._seed, self._max_words, *sizes.items())
+        content = hashlib.sha256(repr(settings).encode())
+        for module in sorted(Path(__file__).parent.glob("*.py")):
+            content.update(module.read_bytes())
+        return content.hexdigest()
+
+    def test_fingerprint(self, split: str) -> str:
+        """Return the size of a split: no other setting acts on a test alone."""
+        return f"{self._sizes[split]} pairs"
+
+    def _stream(self, split: str) -> Iterator[tuple[str, str]]:
+        """Yield the pairs of a split without end."""
+        habits = LONG if split == "test_long" else USUAL
+        speaker = Speaker(habits, Random(f"{self._seed} {split}"))
+        seen = set()
+        while True:
+            meaning = speaker.sentence()
+            source = mirel.sentence(meaning)
+            src = text(source)
+            if src in seen or split not in ("test_long", _home(src)):
+                continue
+            target = sodak.sentence(meaning)
+            if not self._fits(split, *sorted((len(source), len(target)))):
+                continue
+            if split != "train":
+                seen.add(src)
+            yield src, text(target)
+
+    def _fits(self, split: str, shorter: int, longer: int) -> bool:
+        if split == "test_long":
+            return shorter > self._max_words and longer <= 2 * self._max_words
+        return longer <= self._max_words
+
+
+def _home(src: str) -> str:
+    """Return the split that a sentence belongs to: three of five are for training."""
+    return {0: "validation", 1: "test"}.get(crc32(src.encode()) % 5, "train")

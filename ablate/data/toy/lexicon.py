@@ -4,8 +4,10 @@ A word is an entry with one form per language. An ambiguous Mirel word is two en
 its form: what else stands in the sentence says which of the two is meant.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class Gender(StrEnum):
@@ -267,3 +269,15 @@ VERBS = (
         """
     )
 )
+
+
+class Token(NamedTuple):
+    """A word of a sentence and its word-by-word translation, as linguists gloss it: `dog-PL`."""
+
+    form: str
+    gloss: str
+
+
+def text(tokens: Iterable[Token]) -> str:
+    """Return the sentence as it stands in the corpus."""
+    return " ".join(token.form for token in tokens)

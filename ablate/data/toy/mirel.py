@@ -4,9 +4,8 @@ Verb second, adjectives before the noun, no gender, no case, no agreement: only 
 words tells who does what to whom.
 """
 
-from ablate.data.toy.lexicon import Word
-from ablate.data.toy.text import Token
-from ablate.data.toy.tree import Clause, Gap, NounPhrase, Pronoun, Sentence
+from ablate.data.toy.lexicon import Token, Word
+from ablate.data.toy.meaning import Clause, Gap, NounPhrase, Pronoun, Sentence
 
 THE, A = Token("sa", "the"), Token("mo", "a")
 PRONOUN = Token("li", "it")

@@ -6,9 +6,8 @@ with their noun in gender, number and case, verbs with their subject in gender a
 
 from enum import StrEnum
 
-from ablate.data.toy.lexicon import Gender, Word
-from ablate.data.toy.text import Token
-from ablate.data.toy.tree import Clause, Gap, NounPhrase, Pronoun, Referent, Sentence
+from ablate.data.toy.lexicon import Gender, Token, Word
+from ablate.data.toy.meaning import Clause, Gap, NounPhrase, Pronoun, Referent, Sentence
 
 
 class Case(StrEnum):

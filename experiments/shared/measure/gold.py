@@ -14,13 +14,10 @@ from functools import cache
 from random import Random
 from typing import Any, NamedTuple
 
-from ablate.data.toy import mirel, sodak
-from ablate.data.toy.corpus import USUAL
-from ablate.data.toy.corpus import _home as home  # with a public name, all runs would be outdated
-from ablate.data.toy.lexicon import Word
-from ablate.data.toy.speaker import Speaker
-from ablate.data.toy.text import text
-from ablate.data.toy.tree import Pronoun, Referent, Sentence, clauses, own_phrases
+from ablate.data.toy import USUAL, mirel, sodak
+from ablate.data.toy import _home as home  # with a public name, all runs would be outdated
+from ablate.data.toy.lexicon import Word, text
+from ablate.data.toy.meaning import Pronoun, Referent, Sentence, Speaker, clauses, own_phrases
 
 LONGEST = 14  # words, as in the corpus
 Pairs = list[tuple[int, int]]

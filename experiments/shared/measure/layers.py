@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ablate.config.limits import Count
+from ablate.data import PAD
 from ablate.data.module import TextData
-from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 from ablate.measure import Measure
 from ablate.model.inspect import hooked, scale_of

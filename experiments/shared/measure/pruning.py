@@ -19,8 +19,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.config.limits import Count
+from ablate.data import PAD
 from ablate.data.module import TextData
-from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 from ablate.measure import Measure
 from ablate.model.attention.multi_head import MultiHeadAttention

@@ -8,8 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from ablate.data import BOS, EOS, PAD
 from ablate.data.tokenizer import Tokenizer, Tokenizers
-from ablate.data.vocabulary import BOS, EOS, PAD
 from ablate.model.base import Seq2Seq
 from experiments.shared.measure.gold import Gold
 

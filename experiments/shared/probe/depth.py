@@ -21,7 +21,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.data.vocabulary import PAD
+from ablate.data import PAD
 from ablate.model.residual import Residual
 from ablate.model.stack import Stack, summed
 from ablate.model.sublayer import LayerContext

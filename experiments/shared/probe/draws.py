@@ -12,7 +12,7 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from ablate.config.limits import Count, Range
-from ablate.data.vocabulary import EOS
+from ablate.data import EOS
 from ablate.probe import Probe, random_sentences
 from ablate.seeding import stream
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ablate.data.vocabulary import PAD
+from ablate.data import PAD
 from ablate.train.resolve import resolve
 from lab.bench.kernel_counts import LIMITS, SIZES, count_ablate, count_by_hand, count_step
 

@@ -3,7 +3,7 @@
 import pytest
 from omegaconf import OmegaConf
 
-from ablate.data.pairs import Pairs
+from ablate.data.corpus import Pairs
 from ablate.errors import UserError
 from ablate.report.draw.curves import draw_curves
 from lab.bench.reference import Finished, curve, page, read
