@@ -10,7 +10,6 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,38 +30,15 @@ NARROW = 1 << 16  # vocabularies up to this size fit 16 bits
 Integers = npt.NDArray[np.integer[Any]]
 
 
-class OnDisk:
-    """An array of numbers in a memory-mapped file, of which only the needed parts are read.
+def mapped(path: Path, dtype: npt.DTypeLike) -> Integers:
+    """Return the numbers in a memory-mapped file, of which only the needed parts are read.
 
     Mapped pages count as resident memory while the kernel has room for them, but the pages are not
-    private: processes share them, and the kernel drops them when memory is needed. Pickling this
-    object stores only the path and the number type.
+    private: processes share them, and the kernel drops them when memory is needed.
     """
-
-    def __init__(self, path: Path, dtype: npt.DTypeLike):
-        self.path = path
-        self.dtype = np.dtype(dtype)
-
-    def __len__(self) -> int:
-        return self.path.stat().st_size // self.dtype.itemsize
-
-    def take(self, starts: Integers, counts: Integers) -> Integers:
-        """Return `counts[i]` numbers from each position `starts[i]`, concatenated."""
-        before = counts.cumsum() - counts
-        return self._all[np.arange(counts.sum()) + np.repeat(starts - before, counts)]
-
-    def at(self, places: Integers) -> Integers:
-        """Return the numbers at the given positions, in the shape of `places`."""
-        return self._all[places]
-
-    @cached_property
-    def _all(self) -> Integers:
-        if not len(self):  # an empty file cannot be mapped
-            return np.empty(0, self.dtype)
-        return np.asarray(np.memmap(self.path, self.dtype, "r"))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return OnDisk, (self.path, self.dtype)
+    if not path.stat().st_size:  # an empty file cannot be mapped
+        return np.empty(0, dtype)
+    return np.asarray(np.memmap(path, dtype, "r"))
 
 
 class TokenIds:
@@ -71,9 +47,9 @@ class TokenIds:
     """
 
     def __init__(self, path: Path, dtype: str):
-        self._offsets = OnDisk(Path(f"{path}.offsets"), OFFSET)
-        self._flat = OnDisk(Path(f"{path}.ids"), dtype)
-        self._counts = OnDisk(Path(f"{path}.counts"), OFFSET)
+        self._offsets = mapped(Path(f"{path}.offsets"), OFFSET)
+        self._flat = mapped(Path(f"{path}.ids"), dtype)
+        self._counts = mapped(Path(f"{path}.counts"), OFFSET)
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -85,14 +61,14 @@ class TokenIds:
 
     def counts(self) -> npt.NDArray[np.int64]:
         """Return the number of occurrences of each id, including EOS."""
-        return np.asarray(self._counts.take(np.zeros(1, int), np.array([len(self._counts)])))
+        return self._counts.astype(np.int64)
 
     def stream(self, starts: Integers, length: int) -> Integers:
         """Return an array with a row of `length` consecutive ids for each position in `starts`.
 
         The stream is circular: the last text is followed by the first.
         """
-        return self._flat.at((starts[:, None] + np.arange(length)) % len(self._flat))
+        return self._flat[(starts[:, None] + np.arange(length)) % len(self._flat)]
 
     def read(self, rows: Integers, at_most: int) -> tuple[Integers, Integers]:
         """Return the ids of the sentences with line numbers `rows`, concatenated without EOS, and
@@ -100,16 +76,16 @@ class TokenIds:
 
         Sentences are truncated to `at_most` ids.
         """
-        spans = self._offsets.take(rows, np.full(len(rows), 2)).reshape(-1, 2)
-        lengths = np.minimum(spans[:, 1] - spans[:, 0] - 1, at_most)
-        return self._flat.take(spans[:, 0], lengths), lengths
+        starts, ends = self._offsets[rows], self._offsets[rows.astype(np.int64) + 1]
+        lengths = np.minimum(ends - starts - 1, at_most)
+        before = lengths.cumsum() - lengths
+        return self._flat[np.arange(lengths.sum()) + np.repeat(starts - before, lengths)], lengths
 
     def lengths(self, at_most: int) -> npt.NDArray[np.unsignedinteger[Any]]:
         """Return the number of tokens of each sentence, including EOS; larger numbers are replaced
         by `at_most`.
         """
-        bounds = self._offsets.take(np.array([0]), np.array([len(self._offsets)]))
-        lengths = np.minimum(np.diff(bounds), at_most)
+        lengths = np.minimum(np.diff(self._offsets), at_most)
         return lengths.astype(np.min_scalar_type(at_most))
 
 

@@ -1,54 +1,55 @@
-"""Stretches of numbers in a file that is mapped."""
+"""Token ids in files that are mapped."""
 
-import pickle
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from ablate.data.token_ids import OnDisk
+from ablate.data.token_ids import TokenIds, mapped
 
-NUMBERS = np.arange(1000, dtype=np.uint16) * 7
+ENDS = np.array([0, 3, 4, 300, 310])  # three words, none, many, nine
 
 
 @pytest.fixture
-def file(tmp_path):
-    NUMBERS.tofile(tmp_path / "numbers")
-    return OnDisk(tmp_path / "numbers", np.uint16)
+def ids(tmp_path):
+    """The ids 1 to 310, cut into four texts whose last id stands for EOS."""
+    numbers = np.arange(1, 311, dtype=np.uint16)
+    for name, values in (("ids", numbers), ("offsets", ENDS), ("counts", np.arange(5))):
+        values.tofile(tmp_path / f"train.src.{name}")
+    return TokenIds(tmp_path / "train.src", "uint16")
 
 
-@pytest.mark.parametrize(
-    ("starts", "counts"),
-    [([0], [1000]), ([5, 2, 990], [3, 4, 10]), ([7, 7], [0, 2]), ([3], [0]), ([], [])],
-)
-def test_stretches_come_one_after_the_other(file, starts, counts):
-    numbers = file.take(np.array(starts, np.int64), np.array(counts, np.int64))
-    wanted = [n for s, c in zip(starts, counts, strict=True) for n in NUMBERS[s : s + c]]
-    assert numbers.tolist() == wanted
-    assert numbers.dtype == np.uint16
-    assert len(file) == 1000
+@pytest.mark.parametrize("rows", [[0], [3, 0], [1, 2, 1], []])
+@pytest.mark.parametrize("at_most", [2, 1000])
+def test_texts_come_one_after_the_other(ids, rows, at_most):
+    flat, lengths = ids.read(np.array(rows, np.uint8), at_most)
+    texts = [list(range(ENDS[row] + 1, ENDS[row + 1]))[:at_most] for row in rows]
+    assert flat.tolist() == sum(texts, [])
+    assert lengths.tolist() == [len(text) for text in texts]
+    assert flat.dtype == np.uint16 and len(ids) == 4
 
 
-def test_pickling_sends_the_path(file):
-    file.take(np.array([0]), np.array([1000]))
-    message = pickle.dumps(file)
-    assert len(message) < 500
-    assert pickle.loads(message).take(np.array([9]), np.array([1])).tolist() == [63]
+def test_line_numbers_of_one_byte_do_not_overflow(tmp_path):
+    np.arange(257).tofile(tmp_path / "s.offsets")
+    np.arange(256, dtype=np.uint16).tofile(tmp_path / "s.ids")
+    np.arange(5).tofile(tmp_path / "s.counts")
+    _, lengths = TokenIds(tmp_path / "s", "uint16").read(np.array([255], np.uint8), 9)
+    assert lengths.tolist() == [0]
 
 
 def test_an_empty_file_has_no_numbers(tmp_path):
     (tmp_path / "numbers").touch()
-    file = OnDisk(tmp_path / "numbers", np.uint16)
-    assert len(file) == 0
-    assert file.take(np.array([], np.int64), np.array([], np.int64)).tolist() == []
+    assert mapped(tmp_path / "numbers", np.uint16).tolist() == []
 
 
 def test_only_what_is_wanted_becomes_memory_of_the_process(tmp_path):
-    np.zeros(1 << 20, np.int64).tofile(tmp_path / "numbers")
+    path = Path(tmp_path, "numbers")
+    np.zeros(1 << 20, np.int64).tofile(path)
     tracemalloc.start()
-    file = OnDisk(tmp_path / "numbers", np.int64)
+    numbers = mapped(path, np.int64)
     for start in range(0, 1 << 20, 1 << 16):
-        file.take(np.array([start]), np.array([100]))
+        numbers[start + np.arange(100)]
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 1 << 17 < (tmp_path / "numbers").stat().st_size
+    assert peak < 1 << 17 < path.stat().st_size
