@@ -21,7 +21,7 @@ from ablate.errors import UserError
 from ablate.loss import CrossEntropy
 from ablate.model.base import Causal, Model
 from ablate.model.inspect import attention_weights, check_weights
-from ablate.model.operations import product_counter
+from ablate.model.product import product_counter
 from ablate.model.transformer import Transformer
 
 
@@ -253,7 +253,7 @@ class TrainingCost(Measure):
         tokens: microseconds, the median processor time of `repeats` steps; operations, the
         floating-point operations of all matrix products; bytes, the size of the tensors that
         autograd stores for the backward pass, without parameters.
-    Source: torch.autograd.graph.saved_tensors_hooks; `ablate.model.operations` counts the
+    Source: torch.autograd.graph.saved_tensors_hooks; `ablate.model.product` counts the
         operations.
     What differs: the time is processor time and not wall time, so that other processes matter less.
         Operations other than matrix products, such as norms and activations, are not counted.

@@ -1,22 +1,12 @@
-"""Choose the library that multiplies float32 matrices on a CPU.
+"""Matrix products: which library computes them on a CPU, and how many operations they take."""
 
-Equation: y = x W^T + b, and its gradients.
-Source: torch.nn.functional.linear; oneDNN, the library behind torch's products in bfloat16.
-What differs: torch computes float32 products with a BLAS library; in the official builds of torch
-    it is Intel's MKL. MKL uses 512-bit kernels on Intel's processors alone: on an AMD EPYC with
-    AVX-512 it reaches 105 GFLOP/s on one core, whereas oneDNN, which detects the features of the
-    processor, reaches 230. torch has no setting for the choice, but it has an operator for oneDNN's
-    product, which torch.compile uses too.
-What to expect: with `onednn` the same results as with `blas` except for rounding; on Intel's
-    processors about the same speed.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
 
 from ablate.errors import UserError
 
@@ -25,6 +15,16 @@ _chosen = "blas"
 
 def choose_products(library: str) -> None:
     """Choose the library that computes float32 products of this process on a CPU.
+
+    Equation: y = x W^T + b, and its gradients.
+    Source: torch.nn.functional.linear; oneDNN, the library behind torch's products in bfloat16.
+    What differs: torch computes float32 products with a BLAS library; in the official builds of
+        torch it is Intel's MKL. MKL uses 512-bit kernels on Intel's processors alone: on an AMD
+        EPYC with AVX-512 it reaches 105 GFLOP/s on one core, whereas oneDNN, which detects the
+        features of the processor, reaches 230. torch has no setting for the choice, but it has an
+        operator for oneDNN's product, which torch.compile uses too.
+    What to expect: with `onednn` the same results as with `blas` except for rounding; on Intel's
+        processors about the same speed.
 
     Args:
         library: blas | onednn | auto; auto is onednn if this torch has it, else blas.
@@ -114,3 +114,49 @@ def _times(
         return torch.nn.functional.linear(a, b, bias)
     product: Tensor = torch.ops.mkldnn._linear_pointwise(a, b, bias, "none", [], "")
     return product
+
+
+Shape = torch.Size
+
+
+def _linear(x: Shape, weight: Shape, *_others: Any, **_named: Any) -> int:
+    return 2 * x.numel() * weight[0]
+
+
+def _attention(q: Shape, k: Shape, v: Shape, *_others: Any, **_named: Any) -> int:
+    return int(sdpa_flop_count(q, k, v))  # type: ignore[no-untyped-call]
+
+
+def _attention_backward(
+    gradient: Shape, q: Shape, k: Shape, v: Shape, *_others: Any, **_named: Any
+) -> int:
+    return int(sdpa_backward_flop_count(gradient, q, k, v))  # type: ignore[no-untyped-call]
+
+
+# operators that torch's counter omits, with their numbers of operations by the shapes of arguments
+PRODUCTS: dict[Any, Callable[..., int]] = {
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _attention,
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward: _attention_backward,
+}
+if has_onednn():
+    PRODUCTS[torch.ops.mkldnn._linear_pointwise] = _linear
+
+
+def product_counter() -> FlopCounterMode:
+    """Return a context manager that counts the floating-point operations of the matrix products in
+    its block, forward and backward.
+
+    Equation: 2 n m k for the product of an n x m and an m x k matrix: a multiplication and an
+        addition for each term. A head of fused attention with n queries and m keys of width d
+        counts as two products, 4 n m d. Its backward pass counts as five products, 10 n m d: one
+        computes the scores again, and four the gradients. Masked positions are counted, so causal
+        attention counts as much as attention to all positions.
+    Source: torch.utils.flop_counter.
+    What differs: torch's counter omits two kernels of CPUs: the linear map of oneDNN
+        and fused attention. This counter includes both.
+    What to expect: the same numbers for every library of `choose_products`. Kernels of recurrent
+        layers are not counted.
+
+    Its method `get_total_flops` returns the count.
+    """
+    return FlopCounterMode(display=False, custom_mapping=PRODUCTS)

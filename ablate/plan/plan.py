@@ -25,8 +25,8 @@ from ablate.sweep.begin import regime
 from ablate.sweep.cell import Cell, without_seed
 from ablate.sweep.planned import Checked, PlannedSweep
 from ablate.sweep.preflight import records_of
-from ablate.train.budgets import shared_steps
 from ablate.train.job import Job
+from ablate.train.weights import shared_steps
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from ablate.plan.plan import Arm, Plan
 from ablate.record.sealed import RESULT, read_sealed
 from ablate.sweep.cell import Cell
 from ablate.sweep.tuning import UNTESTED
-from ablate.train.budgets import shared_steps
 from ablate.train.job import Job
+from ablate.train.weights import shared_steps
 
 STEPS = 30
 EVERY = 5  # steps between two lines of metrics, from which the time of a step is measured

@@ -22,7 +22,6 @@ from ablate.record.training import Record
 from ablate.record.types import CombinedResult, Outcome, Result
 from ablate.record.weights import load_weights
 from ablate.seeding import seed_dropout, seed_of
-from ablate.train.budgets import HandOver, Longer
 from ablate.train.compatibility import check_inputs, check_lengths
 from ablate.train.evaluate import evaluate
 from ablate.train.job import Job, make_model, parameters, prepare_data
@@ -32,7 +31,7 @@ from ablate.train.restore import precision_plugin
 from ablate.train.resume import Interruption, RunState, StateKeeper, last_saved, state_path
 from ablate.train.tracking import Tracking, check_loggers
 from ablate.train.trainer import make_trainer
-from ablate.train.weights import WeightKeeper
+from ablate.train.weights import HandOver, Longer, WeightKeeper
 
 ENOUGH_STEPS = 50  # a run with fewer steps has had no time to learn, so it has not collapsed
 # result of a finished training, or a saved state

@@ -1,18 +1,34 @@
-"""Choose the weights of a run to test, and store the candidates during training."""
+"""Callbacks that store weights to test, or the state of a run for a longer run.
+
+With `budget.short`, a run also gives the result of a run of only `budget.short` steps. The shorter
+run has its own folder and its own identity (a digest of its config), as if its config had that
+number of steps. As long as both runs would have the same weights and optimiser state, the shorter
+run saves its state for the longer run. The longer run continues from that state with the results
+that it would have had on its own. The learning rates determine how many steps the two runs share:
+under an inverse square root or a constant learning rate, all steps of the shorter run; under a
+schedule with a stable phase, the steps until the decay; under a cosine, the steps until the end of
+the warm-up.
+"""
 
 import math
+import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytorch_lightning as pl
 import torch
+from omegaconf import DictConfig, OmegaConf
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.trainer.states import TrainerFn
 
 from ablate.config.schema import Checkpoint
-from ablate.record.files import write_tensors
+from ablate.record.files import read_tensors, write_tensors, writing
+from ablate.record.training import Record
 from ablate.record.weights import Weights, load_weights, read_weights
+from ablate.schedule import Schedule
+from ablate.train.job import Job
 from ablate.train.module import Training
+from ablate.train.resume import OWN, last_saved, state_path
 
 
 class WeightKeeper(Callback):
@@ -104,3 +120,84 @@ def average(weights: list[Weights]) -> Weights:
             stacked = torch.stack([w[name] for w in weights]).double()
             mean[name] = stacked.mean(0).to(value.dtype)
     return mean
+
+
+class Longer(NamedTuple):
+    """The job and the record (the folder) of a run that continues from the state of a shorter
+    run.
+    """
+
+    job: Job
+    record: Record
+
+
+def shared_steps(longer: Job, shorter: Job) -> int:
+    """Return the largest number of steps after which a longer and a shorter run have equal states.
+
+    The number is 0 if their configs differ in more than the number of steps.
+    """
+    if _beside_the_length(longer.config) != _beside_the_length(shorter.config):
+        return 0
+    return _steps_in_common(longer.schedule, shorter.schedule, shorter.config.budget.steps)
+
+
+def _beside_the_length(config: DictConfig) -> Any:
+    tree: Any = OmegaConf.to_container(config, resolve=True)
+    tree["budget"] |= {"steps": None, "short": None}
+    tree["trainer"] |= {"max_steps": None}
+    return tree | {"schedule": None}
+
+
+def _steps_in_common(first_schedule: Schedule, second_schedule: Schedule, steps: int) -> int:
+    """Return the largest number of steps, at most `steps`, after which two runs with these
+    schedules have equal states.
+
+    A saved state also contains the learning rate of the next step, so that rate must be equal too.
+    """
+    apart = (step for step in range(1, steps + 2) if first_schedule(step) != second_schedule(step))
+    return max(0, next(apart, steps + 2) - 2)
+
+
+class HandOver(pl.callbacks.Checkpoint):
+    """A callback that copies the state of a run to a longer run, after each validation at a step
+    that the two runs share.
+
+    (Lightning calls a `Checkpoint` after other callbacks, and several of them in their order. So
+    `StateKeeper` has saved the state before this callback is called.)
+    """
+
+    def __init__(self, job: Job, record: Record, longer: Longer) -> None:
+        self.record, self.longer = record, longer.record
+        alone = longer.job.config.fresh or self.longer.result()
+        saved = None if alone else last_saved(self.longer)
+        shared = 0 if alone else shared_steps(longer.job, job)
+        self.steps = range(saved["step"] + 1 if saved else 1, shared + 1)
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Copy the saved state of this run to the longer run, if both runs share this step.
+
+        Nothing is copied if the longer run is already beyond this step.
+        """
+        fits = trainer.state.fn == TrainerFn.FITTING and self.record.writes
+        if fits and trainer.global_step in self.steps:
+            hand_over(self.record, self.longer, trainer.global_step)
+
+
+def hand_over(record: Record, longer: Record, step: int) -> None:
+    """Copy the saved state of a run to a longer run, if the state was saved at this step.
+
+    Args:
+        record: folder of the run that has just validated.
+        longer: folder of the longer run, which will continue from the state.
+        step: number of optimiser steps so far.
+    """
+    state, _ = read_tensors(state_path(record))
+    if state[OWN]["step"] != step:  # gradients were pending, so no state was saved
+        return
+    longer.clear(keep=("tests",))
+    without_state = shutil.ignore_patterns(state_path(record).name)
+    with writing(longer.folder):
+        shutil.copytree(record.checkpoints, longer.checkpoints, ignore=without_state)
+        shutil.copy(record.metrics, longer.metrics)
+    state[OWN]["identity"] = longer.identity
+    write_tensors(state_path(longer), state)
