@@ -75,8 +75,8 @@ def shared_layers(share_layers: str, n_layers: int) -> list[int]:
 class Architecture(Arguments):
     """The sizes that all layers of a model share, and the factories of its components.
 
-    A factory is called once for each use of a component. The module `base.py` in the folder of each
-    component documents the arguments of its factory. `position` and `norm` apply to every stack,
+    A factory is called once for each use of a component. The interface of each component documents
+    the arguments of its factory. `position` and `norm` apply to every stack,
     and `attention`, `projections` and `padding` to every attention sub-layer, unless the stack or
     the sub-layer overrides them.
 
