@@ -67,7 +67,7 @@ def test_names_say_what_they_hold():
     kept_as_measured = LAB / "bench" / "baseline.py"
     folders = (ABLATE, LAB, ABLATE.parent / "tests", ABLATE.parent / "experiments")
     paths = [p for folder in folders for p in folder.rglob("*.py") if p != kept_as_measured]
-    assert len(paths) > 800
+    assert len(paths) > 500
     empty = [
         f"{path.relative_to(ABLATE.parent)}:{line} {name}"
         for path in paths
