@@ -14,6 +14,7 @@ from zlib import crc32
 
 from ablate.config.limits import Seed
 from ablate.data.corpus import TRAINED, Corpus, Pairs
+from ablate.data.toy import mirel, sodak
 from ablate.data.toy.lexicon import text
 from ablate.data.toy.meaning import Habits, Speaker
 from ablate.errors import UserError
