@@ -26,9 +26,8 @@ import yaml
 from typing_extensions import is_typeddict
 
 from ablate.cli.parser import PATH, Parser
-from ablate.config.catalogue import catalogue, option_folders, search_catalogue
-from ablate.config.kinds import alternatives, describe
-from ablate.config.limits import FOREIGN, Limit
+from ablate.config.limits import FOREIGN, Limit, alternatives, describe
+from ablate.config.location import catalogue, option_folders, search_catalogue
 from lab.command import main
 
 FIRST = "reading the config"

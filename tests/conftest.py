@@ -209,7 +209,7 @@ def pytest_collection_finish():
 
 def ours(repo):
     """Return whether all configs of a repository of Hydra are those of the project."""
-    from ablate.config.catalogue import option_folders
+    from ablate.config.location import option_folders
 
     places = {*map(str, option_folders())}
     return all(s.scheme() != "file" or s.path in places for s in repo.get_sources())
@@ -380,7 +380,7 @@ def schema():
     The process also finds its catalogue, before tests enter other folders.
     """
     import ablate.config.schema  # noqa: F401
-    from ablate.config.catalogue import catalogue_folders
+    from ablate.config.location import catalogue_folders
 
     catalogue_folders()
 

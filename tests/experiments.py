@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from ablate.config import catalogue
-from ablate.config.catalogue import option_files
+from ablate.config.location import catalogue, catalogue_folders, option_files
 
 EXPERIMENTS = option_files("experiment")
 NAMES = [*EXPERIMENTS]
@@ -28,8 +27,8 @@ QUICK = frozenset(_quick())
 
 def forget_catalogue():
     """Let the next call look for a catalogue, from the folder that is then the working folder."""
-    catalogue.catalogue.cache_clear()
-    catalogue.catalogue_folders.cache_clear()
+    catalogue.cache_clear()
+    catalogue_folders.cache_clear()
 
 
 def case(value, name):

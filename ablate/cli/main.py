@@ -117,7 +117,7 @@ def _no_command(word: str) -> str:
 
     If the word is the name of an experiment, the message has the command that runs it.
     """
-    from ablate.config.catalogue import option_file
+    from ablate.config.location import option_file
 
     if option_file("experiment", word):
         return f"{word} is an experiment: run ablate +experiment={word} -m"

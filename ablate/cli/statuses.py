@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from ablate.config.catalogue import groups, option_files
+from ablate.config.location import groups, option_files
 from ablate.errors import CallbackError, UserError, suggestion
 
 # Hydra's variable; `ablate.cli.train` sets it, so its value is read before

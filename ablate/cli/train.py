@@ -20,10 +20,9 @@ from ablate.cli.statuses import FULL_ERROR, WITH_TRACEBACK, exit_statuses
 from ablate.config.annotations import check_words
 from ablate.config.catalogue import catalogue_folders
 from ablate.config.check import check_groups
-from ablate.config.folders import config_folders
-from ablate.config.location import CONF
+from ablate.config.location import CONF, catalogue_folders, config_folders
+from ablate.config.scale import fitted
 from ablate.config.screen import BASELINE, FACTOR
-from ablate.config.smoke import fitted
 from ablate.errors import UserError
 
 LISTED = ("logger", "callbacks", "metric")  # groups of which a run may have several options

@@ -2,32 +2,120 @@
 
 Hydra's schema detects unknown keys of the typed part. It accepts keys added with `+`, misspelt
 groups added with `+`, removed groups (`~data`), and wrong arguments of a component, which would
-fail only when the component is called. `check` detects all of them before any work.
+fail only when the component is called. `check` detects all of them before any work. It also detects
+a class of another kind, an object in place of a factory (`_partial_: true`) and the reverse.
 """
 
 import dataclasses
 import inspect
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from types import NoneType
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin
 
 import yaml
 from hydra.utils import get_object
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import InterpolationToMissingValueError
 
-from ablate.config.arguments import parameters
-from ablate.config.catalogue import groups
-from ablate.config.interfaces import NAMED, check_interface
-from ablate.config.kinds import PLAIN, alternatives, fits, is_simple, must_be, shown
-from ablate.config.limits import FOREIGN, Limit
-from ablate.config.location import PACKAGE
+from ablate.config.construct import parameters
+from ablate.config.limits import (
+    FOREIGN,
+    PLAIN,
+    Limit,
+    alternatives,
+    fits,
+    is_simple,
+    must_be,
+    shown,
+)
+from ablate.config.location import PACKAGE, groups
 from ablate.errors import UserError, first_line, likely, suggestion
+
+INTERFACES = {  # of nodes at the top of the config; imports would be circular, so these are names
+    "data": "ablate.data.corpus.Corpus",
+    "tokenizer": "ablate.data.scheme.Scheme",
+    "task": "ablate.task.Task",
+    "model": "ablate.model.base.Model",
+    "initial": "ablate.initial.Initial",
+    "adapt": "ablate.adapt.Adapt",
+    "loss": "ablate.loss.Loss",
+    "schedule": "ablate.schedule.Schedule",
+    "validation_search": "ablate.search.Search",
+    "search": "ablate.search.Search",
+    "engine": "ablate.engine.base.Engine",
+    "probe": "ablate.probe.Probe",
+    "measure": "ablate.measure.Measure",
+}
+FACTORIES = {
+    "optimizer": "torch.optim.Optimizer",
+    "trainer": "pytorch_lightning.Trainer",
+}
+# of each named node within a node of the config, such as callbacks.first and callbacks.second
+NAMED = {
+    "callbacks": "pytorch_lightning.callbacks.Callback",
+    "metric": "ablate.metric.SplitMetric",
+}
+
+
+def check_interface(key: str, node: DictConfig, annotation: Any) -> None:
+    """Raise UserError if the `_target_` or the `_partial_` of a node does not fit its key.
+
+    Args:
+        key: full key of the node.
+        node: a mapping of the config.
+        annotation: type of the constructor argument that receives the node; ignored for nodes at
+            the top of the config.
+
+    Raises:
+        UserError: the node names a class of another kind, or describes an object in place of a
+            factory (or the reverse).
+    """
+    partial = node.get("_partial_", False)
+    if not isinstance(partial, bool):
+        raise UserError(f"{key}._partial_={partial}: it must be true or false")
+    if key in NAMED and "_target_" in node:
+        raise UserError(
+            f"{key}._target_={node['_target_']}: an option of {key} needs a name; make "
+            f"`# @package {key}.NAME` the first line of its file, above any other comment"
+        )
+    kind, factory = _wanted(key, node, annotation)
+    if kind is None:
+        return
+    if "_target_" not in node:
+        raise UserError(
+            f"{key}={node}: it has no _target_; choose an option (`ablate options` "
+            f"lists them), or set {key}._target_ to the class to construct"
+        )
+    if partial is not factory:
+        raise UserError(f"{key}._partial_={partial}: it must be {str(factory).lower()} here")
+    target = get_object(str(node["_target_"]))
+    is_class = isinstance(target, type)
+    if not (issubclass(target, kind) if is_class else key.rpartition(".")[0] not in NAMED):
+        raise UserError(
+            f"{key}._target_={node['_target_']}: it must be a subclass of "
+            f"{kind.__module__}.{kind.__name__}"
+        )
+
+
+def _wanted(key: str, node: DictConfig, annotation: Any) -> tuple[type | None, bool]:
+    """Return the class that a config key requires (None if any), and whether a factory is
+    required.
+    """
+    name = {**INTERFACES, **FACTORIES}.get(key) or NAMED.get(key.rpartition(".")[0])
+    if name is not None:
+        return get_object(name), key in FACTORIES
+    for kind in get_args(annotation) if isinstance(annotation, UnionType) else (annotation,):
+        if get_origin(kind) is Callable and isinstance(get_args(kind)[1], type):
+            return get_args(kind)[1], True
+        if "_target_" in node and getattr(kind, "__module__", "").startswith("ablate."):
+            return kind, False
+    return None, False
+
 
 # keys that Hydra's instantiate interprets
 INSTANTIATE_KEYS = {"_target_", "_partial_", "_convert_", "_recursive_", "_args_"}

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from ablate.config.catalogue import option_file, option_files, option_folders
+from ablate.config.location import option_file, option_files, option_folders
 
 LABEL = re.compile(r"^# label: (.+)$", re.MULTILINE)
 VALUE_LABEL = re.compile(r"^# label (\w+)=(\w+): (.+)$", re.MULTILINE)

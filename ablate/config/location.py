@@ -1,7 +1,155 @@
-"""Define the folder with the YAML files of the config."""
+"""Find the folders with YAML files: of ablate, of the catalogue of a project, and of the user.
 
+A catalogue has experiments, with the options and the code that they need. A project names its
+catalogue in pyproject.toml: `catalogue = "experiments"` below `[tool.ablate]`. The nearest such
+file counts, from the working folder upwards. `conf` in the catalogue, and `conf` in each of its
+folders, have config groups like the folder `conf` of ablate. Their classes are named from the
+folder that contains the catalogue: `experiments.dot_products.probe.DotProducts`.
+"""
+
+import importlib.resources
+import importlib.util
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
+
+from ablate.errors import UserError
 
 PACKAGE = Path(__file__).resolve().parents[1]
 # A wheel carries the configs inside the package; a checkout has them beside it.
 CONF = PACKAGE / "conf" if (PACKAGE / "conf").is_dir() else PACKAGE.parent / "conf"
+
+
+PROJECT = "pyproject.toml"
+
+
+@cache
+def catalogue() -> Path | None:
+    """Return the folder of the project's catalogue; None if no project names one.
+
+    A process looks for the catalogue once.
+
+    Raises:
+        UserError: a pyproject.toml is not TOML, or names a folder that does not exist.
+    """
+    try:
+        here = Path.cwd()
+    except OSError:  # the folder no longer exists
+        return None
+    for folder in (here, *here.parents):
+        if (name := _named_in(folder / PROJECT)) is None:
+            continue
+        if not (path := (folder / name).resolve()).is_dir():
+            raise UserError(f"{folder / PROJECT} names the catalogue {name}, which is no folder")
+        return path
+    return None
+
+
+def _named_in(project: Path) -> str | None:
+    if not project.is_file():
+        return None
+    import tomllib
+
+    try:
+        tool = tomllib.loads(project.read_text(encoding="utf-8")).get("tool", {})
+    except (OSError, ValueError) as error:
+        raise UserError(f"{project} cannot be read: {error}") from None
+    name = tool.get("ablate", {}).get("catalogue")
+    return None if name is None else str(name)
+
+
+def evidence_folder() -> Path:
+    """Return the folder in which a project keeps evidence: the catalogue, relative to the working
+    folder if it is inside; `experiments` without a catalogue.
+    """
+    folder, here = catalogue(), Path.cwd()
+    if folder is None:
+        return Path("experiments")
+    return folder.relative_to(here) if folder.is_relative_to(here) else folder
+
+
+@cache
+def catalogue_folders() -> tuple[Path, ...]:
+    """Return the config folders of the catalogue; the folder for all experiments comes first."""
+    if (folder := catalogue()) is None:
+        return ()
+    places = [folder / "conf", *sorted(folder.glob("*/conf"))]
+    return tuple(place for place in places if place.is_dir())
+
+
+def search_catalogue() -> None:
+    """Make this process and its child processes search the folder that contains the catalogue last
+    for imports.
+    """
+    folder = catalogue()
+    if folder and not sys.flags.safe_path and str(folder.parent) not in sys.path:
+        sys.path.append(str(folder.parent))
+
+
+def is_importable() -> bool:
+    """Return whether Python finds the catalogue: its project is installed, or this process searches
+    the folder that contains the catalogue.
+    """
+    folder = catalogue()
+    spec = importlib.util.find_spec(folder.name) if folder else None
+    places = (spec and spec.submodule_search_locations) or ()
+    return any(Path(place).resolve() == folder for place in places)
+
+
+def option_folders() -> tuple[Path, ...]:
+    """Return all config folders: the folder of ablate, and the folders of the catalogue."""
+    return (CONF, *catalogue_folders())
+
+
+def groups() -> list[str]:
+    """Return all config groups, such as model/position."""
+    files = ((folder, path) for folder in option_folders() for path in folder.glob("**/*.yaml"))
+    return sorted({path.parent.relative_to(folder).as_posix() for folder, path in files} - {"."})
+
+
+def option_files(group: str) -> dict[str, Path]:
+    """Return the YAML files of all options of a group, in the order of their names, by name."""
+    paths = (path for folder in option_folders() for path in folder.glob(f"{group}/*.yaml"))
+    return {path.stem: path for path in sorted(paths, key=lambda path: path.stem)}
+
+
+def option_file(group: str, name: str) -> Path | None:
+    """Return the YAML file of an option of ablate or of the catalogue; None if there is none."""
+    paths = (folder / group / f"{name}.yaml" for folder in option_folders())
+    return next((path for path in paths if path.is_file()), None)
+
+
+SEARCHED = "hydra.searchpath="
+
+
+def config_folders(config_dir: str | None, words: Sequence[str]) -> list[str]:
+    """Return the config folders that a command line names.
+
+    Args:
+        config_dir: the value of --config-dir.
+        words: overrides, which may include hydra.searchpath.
+
+    Raises:
+        UserError: a folder does not exist.
+    """
+    given = [word.partition("=")[2] for word in words if word.lstrip("+").startswith(SEARCHED)]
+    entries = [entry.strip(" '\"") for value in given for entry in value.strip("[]").split(",")]
+    folders = [_path(entry) for entry in (config_dir, *entries) if entry]
+    for folder in folders:
+        if not os.path.isdir(folder or "."):
+            raise UserError(f"{folder}: there is no such folder; give a folder with config groups")
+    return [folder for folder in folders if folder]
+
+
+def _path(entry: str) -> str:
+    """Return the folder that an item of hydra.searchpath names: file://FOLDER, FOLDER, or
+    pkg://PACKAGE; "" if the package is not installed.
+    """
+    if not entry.startswith("pkg://"):
+        return entry.removeprefix("file://")
+    with suppress(ImportError, TypeError):
+        return str(importlib.resources.files(entry.removeprefix("pkg://")))
+    return ""

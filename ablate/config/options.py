@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 import yaml
 
-from ablate.config.catalogue import catalogue, catalogue_folders
-from ablate.config.location import CONF, PACKAGE
+from ablate.config.location import CONF, PACKAGE, catalogue, catalogue_folders
 from ablate.errors import UserError
 
 # comments that are no description: labels of an option and of its values, and other marks

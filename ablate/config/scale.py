@@ -4,12 +4,19 @@ A scale sets keys of components, such as `optimizer.betas`. If the run has anoth
 this key, such as plain gradient descent, the key is dropped, with a message: the user did not write
 it. A key that the command, an experiment or the component's own file sets is never dropped, and
 `ablate.config.check` rejects it if it is unknown.
+
+`scale=smoke` is a quick test that an experiment runs, which gives no verdict. It uses the number of
+seeds in scale/smoke.yaml. The experiment's own number of seeds comes later in the config, and would
+make the test as long as the experiment. If the scale of the experiment sets a task, as `language`
+does, the smoke test has the scale `smoke_language`, because scale=smoke would train a translator.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar
 
+import yaml
 from hydra._internal.defaults_list import create_defaults_list
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
@@ -17,6 +24,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from ablate.config.check import allowed_keys
 from ablate.config.leaves import leaves
 from ablate.config.notice import say_once
+from ablate.errors import UserError
 
 GROUP = "scale"
 
@@ -116,3 +124,88 @@ class Files:
             if not str(entry.config_path).startswith((f"{GROUP}/", "hydra/", "schema")):
                 keys = leaves(repository.load_config(entry.config_path).config)
                 yield from (f"{entry.package}.{key}".lstrip(".") for key in keys)
+
+
+Tree = dict[str, Any]  # the content of a YAML file
+SMOKE = "smoke"
+SEEDS = "budget.seeds"
+FOLDER = "--config-dir"
+NO_VERDICT = (
+    "scale=smoke only tests that everything runs; it gives no verdict. "
+    "For a verdict, run the command without it"
+)
+
+
+def fitted(words: Sequence[str]) -> list[str]:
+    """Return the words of a command line, with the smoke test that fits the experiment.
+
+    The words change only if they choose an experiment and scale=smoke. Numbers of the smoke test
+    that the experiment would replace are appended, unless the words set them.
+
+    Raises:
+        UserError: the scale of the experiment sets a task that no smoke test has.
+    """
+    plain = [word.lstrip("+") for word in words]
+    names = [word.partition("=")[2] for word in plain if word.startswith("experiment=")]
+    if not names or f"scale={SMOKE}" not in plain:
+        return [*words]
+    folders = _folders(words)
+    experiment = _read("experiment", names[-1], folders)
+    scale = next(_chosen(experiment, "scale"), "")
+    option = f"{SMOKE}_{scale}" if _sets_task(scale, folders) else SMOKE
+    if not (smoke := _read("scale", option, folders)):
+        raise UserError(
+            f"scale={SMOKE} would change the task of {names[-1]}, which scale={scale} sets: set "
+            f"budget.steps=20 in place of scale={SMOKE}"
+        )
+    replaced = [f"scale={option}" if w.lstrip("+") == f"scale={SMOKE}" else w for w in words]
+    keys = {word.partition("=")[0] for word in plain}
+    keys |= {SEEDS} if "seed" in keys else set()
+    small = _numbers(smoke, experiment) if option != SMOKE else {SEEDS: smoke["budget"]["seeds"]}
+    return [*replaced, *(f"{key}={value}" for key, value in small.items() if key not in keys)]
+
+
+def _folders(words: Sequence[str]) -> list[Path]:
+    """Return all folders with config groups that a command line may use."""
+    from ablate.config.location import (
+        CONF,
+        catalogue_folders,  # these import Hydra, which ledger and
+        config_folders,  # judge do not need
+    )
+
+    after = [word for before, word in zip(words, words[1:], strict=False) if before == FOLDER]
+    joined = [w.partition("=")[2] for w in words if w.startswith(f"{FOLDER}=")]
+    given = next(iter([*after, *joined]), None)
+    return [CONF, *catalogue_folders(), *map(Path, config_folders(given, words))]
+
+
+def _read(group: str, option: str, folders: Sequence[Path]) -> Tree:
+    """Return the content of the file of an option; {} if there is no such file."""
+    paths = (folder / group / f"{option}.yaml" for folder in folders)
+    path = next((path for path in paths if option and path.is_file()), None)
+    content = yaml.safe_load(path.read_text(encoding="utf-8")) if path else None
+    return content if isinstance(content, dict) else {}
+
+
+def _chosen(file: Tree, group: str) -> Iterator[str]:
+    """Yield the options of a group that the defaults of a file choose."""
+    for entry in file.get("defaults") or ():
+        for key, option in entry.items() if isinstance(entry, dict) else ():
+            if key.split()[-1].strip("/") == group:
+                yield str(option)
+
+
+def _sets_task(scale: str, folders: Sequence[Path]) -> bool:
+    """Return whether an option of scale, or an option on which it is based, chooses the task."""
+    file = _read("scale", scale, folders)
+    bases = [entry for entry in file.get("defaults") or () if isinstance(entry, str)]
+    return any(_chosen(file, "task")) or any(_sets_task(base, folders) for base in bases)
+
+
+def _numbers(smoke: Tree, experiment: Tree) -> Tree:
+    """Return the numbers of a smoke test by key, except those that the experiment varies."""
+    numbers = {f"{group}.{k}": x for group in ("budget", "batch") for k, x in smoke[group].items()}
+    if "short" in experiment.get("budget", {}):
+        numbers["budget.short"] = numbers["budget.steps"] // 2
+    varied = (experiment.get("study") or {}).get("factors") or ()
+    return {key: value for key, value in numbers.items() if key not in varied}

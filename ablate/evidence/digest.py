@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ablate.config.catalogue import catalogue
+from ablate.config.location import catalogue
 from ablate.errors import UserError
 from ablate.evidence.about import About, Begun, Seal
 from ablate.evidence.form import check_form

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 from pydantic.dataclasses import dataclass
 
-from ablate.config.catalogue import catalogue
+from ablate.config.location import catalogue
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 
-from ablate.config.catalogue import option_files
 from ablate.config.labels import arm_label, level_label, option_label
 from ablate.ledger.verdicts import Finding
 from ablate.phrases import listed

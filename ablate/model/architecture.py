@@ -6,7 +6,7 @@ from functools import partial
 
 from torch import Tensor
 
-from ablate.config.arguments import Arguments
+from ablate.config.construct import Arguments
 from ablate.config.limits import check_one_of
 from ablate.errors import UserError
 from ablate.model import WITHOUT_CAUSAL_MASK

@@ -12,8 +12,7 @@ from jaxtyping import Float, Int
 from omegaconf import DictConfig
 from torch import Tensor, nn
 
-from ablate.config.arguments import nest_arguments
-from ablate.config.construct import construct
+from ablate.config.construct import construct, nest_arguments
 from ablate.model import Law
 from ablate.model.attention import Kernel
 from ablate.model.attention.multi_head import MultiHeadAttention

@@ -10,8 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ablate.config.catalogue import catalogue
-from ablate.config.location import CONF, PACKAGE
+from ablate.config.location import CONF, PACKAGE, catalogue
 from ablate.record.types import Environment
 
 # appended to a commit if files of the package or its configs have changed since

@@ -21,7 +21,6 @@ from ablate.config.labels import stored_labels
 from ablate.config.location import CONF
 from ablate.config.screen import changed_keys, expand, variants
 from ablate.config.settle import settle
-from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
 from ablate.evidence.about import Regime
 from ablate.evidence.command import command

@@ -1,6 +1,6 @@
 """End a sweep: print its table and, if it has a study, its verdicts and its report.
 
-Smoke tests (`ablate.config.smoke`) and parts of a study (with some of its runs) have no verdict.
+Smoke tests (`ablate.config.scale`) and parts of a study (with some of its runs) have no verdict.
 """
 
 from collections import Counter
@@ -10,7 +10,7 @@ from pathlib import Path
 from omegaconf import DictConfig
 from rich.console import Console
 
-from ablate.config.smoke import NO_VERDICT, SMOKE
+from ablate.config.scale import NO_VERDICT, SMOKE
 from ablate.console import make_console
 from ablate.evidence.command import command
 from ablate.evidence.folder import Evidence

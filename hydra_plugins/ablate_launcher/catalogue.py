@@ -6,7 +6,7 @@ This module is imported at every start of Hydra, so it imports nothing heavy.
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 
-from ablate.config.catalogue import catalogue_folders, search_catalogue
+from ablate.config.location import catalogue_folders, search_catalogue
 
 
 class Catalogue(SearchPathPlugin):

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ablate.config.catalogue import option_files
+from ablate.config.location import option_files
 from lab.bench.same_numbers import read_cells
 
 GROUPS = (

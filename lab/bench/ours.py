@@ -24,7 +24,7 @@ from omegaconf import DictConfig, open_dict
 from torch.nn.utils.rnn import pad_sequence
 
 from ablate.config.location import CONF
-from ablate.config.precision import settle
+from ablate.config.settle import settle_precision
 from ablate.data import EOS, PAD
 from ablate.data.batching import Batch
 from ablate.data.module import TextData
@@ -90,7 +90,7 @@ def compose(overrides: list[str]) -> DictConfig:
         config = hydra.compose("config", overrides, return_hydra_config=True)
     with open_dict(config):
         del config["hydra"]
-        settle(config)
+        settle_precision(config)
         if not any(override.startswith("logger=") for override in overrides):
             config.logger = None
     return config

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ablate.config.precision import fastest
+from ablate.config.settle import fastest
 from ablate.errors import UserError
 from ablate.record.training import Record
 from ablate.train.job import prepare_data

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ablate.config import catalogue as module
-from ablate.config.catalogue import catalogue, catalogue_folders, option_file
+from ablate.config import location as module
+from ablate.config.location import catalogue, catalogue_folders, option_file
 from ablate.config.trust import check_targets
 from ablate.errors import UserError
 from ablate.sweep.describe import class_name

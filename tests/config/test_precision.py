@@ -4,7 +4,7 @@ import pytest
 import torch
 import yaml
 
-from ablate.config.precision import fastest, settle
+from ablate.config.settle import fastest, settle_precision
 from ablate.errors import UserError
 
 
@@ -86,7 +86,7 @@ def test_the_identity_has_what_auto_became(compose, processor, able):
 
     processor(able)
     config = compose("trainer.precision=auto", "logger=none")
-    settle(config)
+    settle_precision(config)
     precision = "bf16-mixed" if able == "amx_bf16" else "32-true"
     named = compose(f"trainer.precision={precision}", "logger=none")
     assert config.trainer.precision == precision

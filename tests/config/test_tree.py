@@ -10,9 +10,8 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.utils import get_object
 from omegaconf import OmegaConf
 
-from ablate.config.catalogue import option_file, option_folders
 from ablate.config.check import check
-from ablate.config.location import CONF
+from ablate.config.location import CONF, option_file, option_folders
 from ablate.config.screen import changed_keys, expand, variants
 from ablate.record.label import place
 from ablate.sweep.variants import with_changes

@@ -8,9 +8,9 @@ import jaxtyping
 import pytest
 from omegaconf import OmegaConf
 
-from ablate.config.catalogue import option_files
 from ablate.config.check import check
 from ablate.config.construct import construct
+from ablate.config.location import option_files
 from ablate.config.schema import Batching
 from ablate.data.scheme import Char, Word
 from ablate.errors import UserError

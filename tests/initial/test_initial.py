@@ -10,9 +10,8 @@ import torch
 from hydra.utils import get_class
 from omegaconf import OmegaConf
 
-from ablate.config.catalogue import option_files
 from ablate.config.construct import construct
-from ablate.config.location import CONF
+from ablate.config.location import CONF, option_files
 from ablate.data.corpus import Corpus, Pairs
 from ablate.data.tokenizer import Tokenizers
 from ablate.errors import UserError

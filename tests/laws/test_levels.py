@@ -5,7 +5,7 @@ optimisers.
 import pytest
 import torch
 
-from ablate.config.catalogue import option_folders
+from ablate.config.location import option_folders
 from ablate.errors import UserError
 from ablate.testing import checks
 from ablate.testing.level import CONF, SMALL, model_config

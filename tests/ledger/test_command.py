@@ -170,7 +170,7 @@ def test_json_has_every_claim_with_its_verdicts(ask, verdict):
 
 
 def test_without_a_catalogue_the_command_says_where_one_comes_from(ask, monkeypatch):
-    monkeypatch.setattr("ablate.config.catalogue.catalogue", lambda: None)
+    monkeypatch.setattr("ablate.config.location.catalogue", lambda: None)
     status, _, errors = ask()
     assert status == 0
     assert 'catalogue = "FOLDER"' in errors and "clone" in errors

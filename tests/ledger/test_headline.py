@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from ablate.config.catalogue import catalogue
+from ablate.config.location import catalogue
 from ablate.ledger.claims import Reading, read_claims, read_notes
 from ablate.ledger.entries import Entry, read_entries
 from ablate.ledger.headline import Headline, distance, headline, is_artificial

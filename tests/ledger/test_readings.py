@@ -7,7 +7,7 @@ from itertools import chain
 
 import pytest
 
-from ablate.config.catalogue import catalogue
+from ablate.config.location import catalogue
 from ablate.ledger.claims import read_claims, read_notes, read_readings, read_text
 from ablate.ledger.entries import read_entries
 from ablate.ledger.text import lines

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ablate.config.catalogue import catalogue_folders
+from ablate.config.location import catalogue_folders
 
 from ..experiments import forget_catalogue
 

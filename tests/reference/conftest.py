@@ -16,7 +16,7 @@ def seed():
 @pytest.fixture
 def transformer():
     """Build a Transformer of two layers without positions and dropout."""
-    from ablate.config.arguments import nest_arguments
+    from ablate.config.construct import nest_arguments
     from ablate.initial import initialise
     from ablate.model.attention.explicit import Explicit
     from ablate.model.attention.fused import Fused

@@ -11,7 +11,7 @@ from pytorch_lightning.plugins.precision import MixedPrecision
 from pytorch_lightning.trainer.connectors.accelerator_connector import _AcceleratorConnector
 
 from ablate.config.limits import PRECISIONS
-from ablate.config.precision import settle
+from ablate.config.settle import settle_precision
 from ablate.errors import UserError
 from ablate.task import Evaluation
 from ablate.train.module import Training
@@ -94,7 +94,7 @@ def test_only_a_gpu_trains_in_float16_with_scaled_losses(
 ):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
     config = compose(f"trainer.precision={given}", f"trainer.accelerator={accelerator}")
-    settle(config)
+    settle_precision(config)
     assert config.trainer.precision == precision
 
 
@@ -106,7 +106,7 @@ def test_only_a_gpu_trains_in_float16_with_scaled_losses(
 )
 def test_a_short_name_stands_in_the_record_as_what_it_means(compose, short, whole):
     config = compose(f"trainer.precision={short}")
-    settle(config)
+    settle_precision(config)
     assert config.trainer.precision == whole
 
 

@@ -4,8 +4,8 @@ import hydra
 import pytest
 
 from ablate.config.location import CONF
+from ablate.config.scale import fitted
 from ablate.config.settle import settle
-from ablate.config.smoke import fitted
 from ablate.errors import UserError
 from ablate.sweep.begin import regime
 

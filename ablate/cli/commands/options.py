@@ -16,7 +16,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from ablate.cli.parser import PATH, TEXT, Parser, unknown
-from ablate.config.folders import SEARCHED, config_folders
+from ablate.config.location import SEARCHED, config_folders
 from ablate.errors import UserError
 
 if TYPE_CHECKING:

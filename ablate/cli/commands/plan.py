@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> None:
         sys.argv[1:] = given.words
         train()
         return
-    from ablate.config.folders import config_folders
+    from ablate.config.location import config_folders
     from ablate.sweep.begin import composed
 
     words = given.overrides

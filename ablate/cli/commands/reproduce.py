@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from ablate.cli.parser import FOLDER, PATH, Parser
-from ablate.config.catalogue import evidence_folder
+from ablate.config.location import evidence_folder
 
 FIRST = "reading the evidence"
 
