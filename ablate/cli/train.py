@@ -46,12 +46,10 @@ def job(config: DictConfig) -> None:
 
         if reuse(config):
             return
-        from ablate.train.memory import name_largest_numbers
         from ablate.train.resolve import resolve
         from ablate.train.run import run
 
-        with name_largest_numbers(config):
-            run(resolve(config))
+        run(resolve(config))
 
 
 def train() -> None:

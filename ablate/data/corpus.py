@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, NamedTuple
 
 from ablate.errors import UserError
+from ablate.record.types import Fingerprints
 
 TRAINED = ("train", "validation")  # splits that a training run reads
 SPLITS = (*TRAINED, "test")
@@ -101,6 +102,19 @@ def check_split(split: str, splits: Sequence[str], corpus: str = "this corpus") 
     """Raise UserError unless `split` is one of the splits of a corpus."""
     if split not in splits:
         raise UserError(f"There is no split {split!r} in {corpus}; it has {', '.join(splits)}.")
+
+
+def fingerprints_of(corpus: Corpus) -> Fingerprints:
+    """Return hashes of the training text of a corpus and, for each split, of text that only a test
+    of this split reads, such as the test sentences.
+
+    Raises:
+        UserError: a split has groups (such as the document of each line), but their number differs
+            from the number of lines.
+    """
+    tests = {split: fingerprint_of_test(corpus, split) for split in corpus.splits}
+    read = {split: fingerprint for split, fingerprint in tests.items() if fingerprint}
+    return Fingerprints(corpus.fingerprint(), read)
 
 
 def fingerprint_of_test(corpus: Corpus, split: str) -> str:

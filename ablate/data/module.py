@@ -29,10 +29,15 @@ from ablate.data.batching import (
     training_batches,
 )
 from ablate.data.cache import TokenCache, open_cache, splits_of
-from ablate.data.documents import TextLength
-from ablate.data.loader import EvaluationLoader, Examples, TrainingLoader
-from ablate.data.pairs import Corpus, Pairs, check_split, fingerprint_of_test, fingerprints_of
-from ablate.data.scheme.base import Scheme
+from ablate.data.corpus import (
+    Corpus,
+    Pairs,
+    TextLength,
+    check_split,
+    fingerprint_of_test,
+    fingerprints_of,
+)
+from ablate.data.scheme import Scheme
 from ablate.data.token_ids import TokenIds
 from ablate.data.tokenizer import Given, Tokenizers
 from ablate.errors import UserError

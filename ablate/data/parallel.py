@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from ablate.config.limits import Seed
 from ablate.data.corpus import SPLITS, TRAINED, Corpus, Pairs, check_split
@@ -210,6 +208,10 @@ def families(pairs: Pairs) -> npt.NDArray[np.intp]:
     Pairs of the same family must be in the same split. Pairs that are connected through other pairs
     also have the same number. Families are numbered in the order of their first lines.
     """
+    # here, because Multi30k does not need scipy, whose import is slow
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     sources, targets = (_numbered(lines) for lines in pairs)
     lines, above = len(sources), int(sources.max()) + 1
     joined = coo_array((np.ones(lines, bool), (sources, targets + above)), shape=(2 * lines,) * 2)

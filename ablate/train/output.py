@@ -1,7 +1,10 @@
 """Print what a run is and does: its model and data, a line per validation, and its result."""
 
-from typing import cast
+import time
+from datetime import timedelta
+from typing import Any, cast
 
+import pytorch_lightning as pl
 from omegaconf import DictConfig
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.trainer.states import TrainerFn
@@ -60,8 +63,8 @@ class Pace(Callback):
         seconds = (now - self._begun) / done * (trainer.max_steps - trainer.global_step)
         step = f"step {trainer.global_step:,} of {trainer.max_steps:,}"
         if self.shown:
-            print(f"{step}  {self._values(trainer)}  {timedelta(seconds=round(seconds))} left")
-            sys.stdout.flush()
+            left = timedelta(seconds=round(seconds))
+            print(f"{step}  {self._values(trainer)}  {left} left", flush=True)
 
     def on_train_batch_end(
         self,

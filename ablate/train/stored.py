@@ -15,7 +15,7 @@ from ablate.config.construct import construct
 from ablate.config.leaves import leaves
 from ablate.config.settle import settle
 from ablate.console import make_console
-from ablate.data.pairs import fingerprints_of
+from ablate.data.corpus import fingerprints_of
 from ablate.record.by_name import link_by_name
 from ablate.record.identity import OUTSIDE_OF
 from ablate.record.sealed import RESULT

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from ablate.config.arguments import Arguments, nest_arguments, parameters
+from ablate.config.construct import Arguments, nest_arguments, parameters
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,8 @@ from ablate.errors import UserError
     [
         "+loss._partial_=true",
         "optimizer._partial_=false",
-        "search._target_=ablate.loss.kl.KL",
-        "data._target_=ablate.loss.cross_entropy.CrossEntropy",
+        "search._target_=ablate.loss.KL",
+        "data._target_=ablate.loss.CrossEntropy",
         "model.decoder._target_=torch.nn.Linear",
         "initial._target_=-1",
         "+callbacks.mine=3",

@@ -8,8 +8,9 @@ from random import Random
 import jaxtyping
 import pytest
 
-from ablate.data.toy import corpus, mirel, sodak, speaker
-from ablate.data.toy.corpus import LONG, Toy
+from ablate.data import toy as toy_package
+from ablate.data.toy import LONG, Toy, mirel, sodak
+from ablate.data.toy import meaning as grammar
 from ablate.data.toy.lexicon import (
     ADJECTIVES,
     ADVERBS,
@@ -19,8 +20,7 @@ from ablate.data.toy.lexicon import (
     VERBS,
     text,
 )
-from ablate.data.toy.speaker import Speaker
-from ablate.data.toy.text import text
+from ablate.data.toy.meaning import Speaker
 from lab.constructions import CONSTRUCTIONS
 from lab.toy import block
 

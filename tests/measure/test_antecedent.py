@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ablate.train.prepare import make_model, prepare_data
+from ablate.train.job import make_model, prepare_data
 from ablate.train.resolve import resolve
 from experiments.pronouns.corpus import PRONOUN, antecedent, gender, turned
 from experiments.pronouns.measure import cut, flipping, inside, rightly, twins

@@ -3,10 +3,9 @@
 import pytest
 import torch
 
-from ablate.data.vocabulary import PAD
-from ablate.measure.first_token import FirstToken
-from ablate.measure.log_partition import LogPartition
-from ablate.train.prepare import make_model, prepare_data
+from ablate.data import PAD
+from ablate.measure import FirstToken, LogPartition
+from ablate.train.job import make_model, prepare_data
 from ablate.train.resolve import resolve
 
 WORDS = (

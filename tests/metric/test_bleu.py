@@ -3,9 +3,15 @@ import pytest
 import sacrebleu
 
 from ablate.config.bleu import tokenizer
-from ablate.metric.bleu import CorpusBleu, bleu_from_statistics, bleu_of_resamples
-from ablate.metric.meaning import doubt
-from ablate.metric.scoring import Scoring, Tokenised, as_in_papers
+from ablate.metric.corpus import (
+    CorpusBleu,
+    Scoring,
+    Tokenised,
+    as_in_papers,
+    bleu_from_statistics,
+    bleu_of_resamples,
+    doubt,
+)
 
 
 def test_cased_equals_sacrebleu_whatever_the_batches(corpus):

@@ -9,7 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from ablate.errors import UserError
-from ablate.probe.others import OtherLoad
+from ablate.probe import OtherLoad
 from ablate.probe.step_time import WARM_UP, loss
 
 SMALL = dict(batch_size=4, src_length=5, tgt_length=6, repeats=9)

@@ -8,8 +8,7 @@ from ablate.data import PAD
 from ablate.loss import TARGETS, CrossEntropy, LabelSmoothing, Loss
 from ablate.model import head
 from ablate.model.dropout import Dropout, rounded
-from ablate.model.head import linear as head
-from ablate.model.head.linear import LinearHead
+from ablate.model.head import LinearHead
 
 
 class Focal(Loss):

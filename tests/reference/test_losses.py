@@ -4,8 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from ablate.loss.kl import KullbackLeibler
-from ablate.loss.label_smoothing import TARGETS, LabelSmoothing
+from ablate.loss import TARGETS, KullbackLeibler, LabelSmoothing
 from experiments.padding_counted.loss import PaddingCounted
 from experiments.shared.loss.difference import Difference
 from experiments.shared.loss.sparsemax import Sparsemax

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from ablate.errors import UserError
 from ablate.loss import ZLoss
 from ablate.model.attention.fused import QKNorm
-from ablate.model.feed_forward import ACTIVATIONS, Gated, PositionWise
+from ablate.model.feed_forward import GATES, Gated, PositionWise
 from ablate.model.norm import DynamicTanh, LayerNorm
 from ablate.model.padding import Mask
 from ablate.model.residual import Depth, PeriLN
@@ -51,7 +51,7 @@ def test_gated_feed_forward(activation, formula):
         (7, 5),
     ],
 )
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("activation", GATES)
 def test_gates_take_no_more_parameters(d_model, d_ff, activation):
     sizes = {"d_model": d_model, "d_ff": d_ff, "dropout": 0.0}
     gated, plain = (

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 from ablate.loss import CrossEntropy, LabelSmoothing
 from ablate.model.base import Causal, Seq2Seq
-from ablate.model.head.soft_cap import SoftCap
+from ablate.model.head import SoftCap
 from ablate.testing.level import built, model_config
 
 SMALL = ("model/position=none", "model/attention=explicit", "model.dropout.rate=0.0")

@@ -1,7 +1,8 @@
 import pytest
 import torch
 
-from ablate.data.vocabulary import BOS, EOS
+from ablate.data import BOS, EOS
+from ablate.search import Greedy
 from ablate.search.beam import Beam
 
 

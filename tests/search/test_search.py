@@ -5,7 +5,8 @@ import math
 import pytest
 import torch
 
-from ablate.data.vocabulary import BOS, EOS, PAD
+from ablate.data import BOS, EOS, PAD
+from ablate.search import Greedy
 from ablate.search.beam import Beam
 
 SEARCHES = {
