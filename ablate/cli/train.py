@@ -18,7 +18,6 @@ from omegaconf import DictConfig
 
 from ablate.cli.statuses import FULL_ERROR, WITH_TRACEBACK, exit_statuses
 from ablate.config.annotations import check_words
-from ablate.config.catalogue import catalogue_folders
 from ablate.config.check import check_groups
 from ablate.config.location import CONF, catalogue_folders, config_folders
 from ablate.config.scale import fitted

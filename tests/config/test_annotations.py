@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from ablate.config.annotations import argument_types
-from ablate.config.arguments import parameters
 from ablate.config.check import UNTYPED, load
-from ablate.config.kinds import PLAIN, alternatives, describe
+from ablate.config.construct import parameters
+from ablate.config.limits import PLAIN, alternatives, describe
 from ablate.config.location import CONF
 
 TARGETS = sorted(
