@@ -36,7 +36,7 @@ class Pace(Callback):
     """
 
     def __init__(self, record: Record) -> None:
-        self.shown = record.writes and record.config.trainer.enable_progress_bar
+        self.shown = record.writes and bool(record.config.trainer.enable_progress_bar)
         self.validating = 0.0  # seconds of validations since the first step of the run
         self._speed = 0.0
         self._tokens = 0

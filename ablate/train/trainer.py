@@ -61,7 +61,7 @@ def make_trainer(job: Job, tracking: Tracking, callbacks: list[Callback]) -> pl.
 
     The arguments that are set here cannot be set by `trainer` in a config (`ablate.config.check`).
     """
-    config = job.config
+    config, shown = job.config, bool(job.config.trainer.enable_progress_bar)
     callbacks = [*callbacks, tracking, *job.callbacks.values()]
     if config.patience is not None:
         callbacks.append(EarlyStopping("val/nll", patience=config.patience))
@@ -73,7 +73,7 @@ def make_trainer(job: Job, tracking: Tracking, callbacks: list[Callback]) -> pl.
             callbacks=callbacks,
             plugins=[AtomicCheckpointIO(), *slurm],
             default_root_dir=str(tracking.record.folder),
-            enable_progress_bar=config.trainer.enable_progress_bar and sys.stdout.isatty(),
+            enable_progress_bar=shown and sys.stdout.isatty(),
             enable_model_summary=False,
             num_sanity_val_steps=0,
             use_distributed_sampler=False,
