@@ -6,6 +6,7 @@ class, with the keys that the option sets.
 """
 
 import ast
+import functools
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -103,8 +104,13 @@ def _docstring(target: str) -> str:
     source = next(filter(Path.is_file, (module.with_suffix(".py"), module / "__init__.py")), None)
     if source is None:
         return target
-    tree = ast.parse(source.read_text(encoding="utf-8"))
+    tree = _tree(source)
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     documented = classes.get(names[-1], tree) if len(classes) > 1 else tree
     paragraph = (ast.get_docstring(documented) or "").partition("\n\n")[0]
     return " ".join(paragraph.split()).rstrip(".")
+
+
+@functools.cache
+def _tree(source: Path) -> ast.Module:
+    return ast.parse(source.read_text(encoding="utf-8"))
