@@ -14,7 +14,30 @@ def test_a_validation_is_a_line_and_a_terminal_shows_lightnings_bar(
 ):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
     run(resolve(compose(*small)))
-    seen = capfd.readouterr().err
-    assert "4/4" in seen
-    for part in ("training", "validation", "test", "val nll=", "val BLEU="):
-        assert part in seen
+    shown = capfd.readouterr().out
+    for part in ("step 2 of 4", "step 4 of 4", "val nll", "val BLEU"):
+        assert part in shown
+    assert ("Epoch 0" in shown) is terminal
+
+
+def test_validations_do_not_count_as_training(small, compose, monkeypatch):
+    from ablate.train import module
+
+    moments = [0.0]
+
+    def clock():  # which only evaluations move by more than a microsecond
+        moments[0] += 1e-6
+        return moments[0]
+
+    monkeypatch.setattr("time.perf_counter", clock)
+    score = module.Training._evaluate
+
+    def slow(self, *arguments):
+        moments[0] += 1.0
+        return score(self, *arguments)
+
+    monkeypatch.setattr(module.Training, "_evaluate", slow)
+    seconds = run(resolve(compose(*small)))["seconds"]
+    assert seconds["training"] < 0.1
+    assert seconds["validation"] >= 2.0  # two validations, each of at least a batch
+    assert seconds["test"] >= 1.0
