@@ -44,9 +44,11 @@ UNEXECUTED = (
         for name in ("record", "wandb", "stats", "evidence", "verdict", "errors", "process")
     ),
     *(f"ablate.config.{name}" for name in ("schema", "check", "limits")),
-    *(f"ablate.config.{name}" for name in ("precision", "settle", "notice")),
-    *(f"ablate.train.{name}" for name in ("compatibility", "evaluate", "progress", "stored")),
-    *(f"ablate.train.{name}" for name in ("summary", "tracking", "guard")),
+    *(f"ablate.config.{name}" for name in ("settle", "notice")),
+    *(
+        f"ablate.train.{name}"
+        for name in ("compatibility", "evaluate", "output", "stored", "tracking")
+    ),
 )
 
 
