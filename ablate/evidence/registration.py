@@ -18,7 +18,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ablate.config.leaves import leaves
-from ablate.config.location import catalogue
 from ablate.config.study import USUAL, Claim, Match, Tune
 from ablate.evidence.about import Registration
 from ablate.evidence.outcome import involves_chance

@@ -27,6 +27,7 @@ from functools import cache
 from itertools import product
 
 from ablate.config.labels import arm_label, level_label, option_label
+from ablate.config.location import option_files
 from ablate.ledger.verdicts import Finding
 from ablate.phrases import listed
 from ablate.stats.ties import at_most

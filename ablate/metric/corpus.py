@@ -1,11 +1,13 @@
 """Scores of translations, such as BLEU, from integers that are summed over all sentences."""
 
+import functools
 import importlib.metadata
 import unicodedata
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,7 +15,6 @@ from jaxtyping import Float, Int
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.helpers import extract_all_char_ngrams
-from sacremoses import MosesPunctNormalizer, MosesTokenizer
 from torch import Tensor
 from torchmetrics import Metric
 
@@ -97,14 +98,20 @@ class Tokenised(Scoring):
     def __init__(self, language: str):
         super().__init__("none")
         self.language = language
-        self.normalizer = MosesPunctNormalizer(lang=language)
-        self.tokenizer = MosesTokenizer(lang=language)
+
+    @functools.cached_property
+    def rules(self) -> tuple[Any, Any]:
+        """The normaliser and the tokeniser; their import takes half a second."""
+        from sacremoses import MosesPunctNormalizer, MosesTokenizer
+
+        return MosesPunctNormalizer(lang=self.language), MosesTokenizer(lang=self.language)
 
     def prepare(self, sentence: str) -> str:
         """Return the sentence as lower-case tokens separated by single spaces."""
-        normal = self.normalizer.normalize(sentence)
+        normalizer, tokenizer = self.rules
+        normal = normalizer.normalize(sentence)
         # Escapes such as &apos; would rename tokens on both sides without changing counts.
-        tokens: str = self.tokenizer.tokenize(normal, return_str=True, escape=False)
+        tokens: str = tokenizer.tokenize(normal, return_str=True, escape=False)
         return tokens.lower()
 
     def sign(self, signature: str) -> str:

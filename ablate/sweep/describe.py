@@ -10,9 +10,9 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from ablate.config.catalogue import catalogue
 from ablate.config.combinations import runs_in, settings_of_levels
 from ablate.config.leaves import leaves
+from ablate.config.location import catalogue
 from ablate.config.screen import changed_keys, variants
 from ablate.evidence.about import Regime
 from ablate.evidence.log import Sweep

@@ -5,7 +5,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 
 from ablate.cli.statuses import exit_statuses
-from ablate.config.catalogue import catalogue
+from ablate.config.location import catalogue
 from ablate.ledger.entries import read_entries
 from experiments.site.model import gather
 from experiments.site.write import write

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ablate.config.catalogue import catalogue
+from ablate.config.location import catalogue
 from ablate.ledger.claims import read_claims, read_standings
 from ablate.ledger.entries import OUTSIDE, count, read_entries
 from ablate.ledger.text import lines

@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Print the summary, or the claims that match the filters."""
     from rich.text import Text
 
-    from ablate.config.catalogue import catalogue
+    from ablate.config.location import catalogue
     from ablate.console import make_console
     from ablate.ledger.entries import FILTERS, pick, read_entries
     from ablate.ledger.text import as_json, lines, summary
