@@ -1,12 +1,12 @@
 """Keep the log of the questions that were asked in a results folder, and judge a sweep by it.
 
 results/book.jsonl gets a line when a sweep starts: its questions and rules
-(ablate.evidence.registration), all settings except the varied factors, the seeds, the time and the
-commit. It gets another line whenever the runs of a sweep are analysed, with the seeds that were
-analysed and the seeds that failed. Lines are only appended, and each is sealed with a digest. A
-copy of the lines about the questions of a sweep lies beside its evidence. Lines that a log has lost
-are read from the copies in the folders of sweeps. Committed copies affect no other sweep, because
-an analysis by another person spends no alpha of this user.
+(ablate.evidence.registration), all settings except the varied factors, the seeds and the time. It
+gets another line whenever the runs of a sweep are analysed, with the seeds that were analysed and
+the seeds that failed. Lines are only appended, and each is sealed with a digest. A copy of the
+lines about the questions of a sweep lies beside its evidence. Lines that a log has lost are read
+from the copies in the folders of sweeps. Committed copies affect no other sweep, because an
+analysis by another person spends no alpha of this user.
 
 An earlier analysis of some of the seeds spends alpha (ablate.stats.spending). A claim is
 exploratory if its question was asked before with other settings or under another rule, if earlier
@@ -40,7 +40,7 @@ from ablate.evidence.registration import (
     rule,
     settings,
 )
-from ablate.evidence.types import Claim, reason
+from ablate.evidence.types import Claim, Reason, reason
 from ablate.phrases import name_of
 from ablate.record.files import SEAL, append_line, seal, write_text, writing
 
@@ -260,30 +260,8 @@ def history(claim: Claim, evidence: Evidence, current: Sweep, sweeps: list[Sweep
     A sweep counts that asked the question before the current one, or before one with the same study
     and seeds. For a replication, only other replications count, and else none of them.
     """
-    planned, now = evidence.study["seeds"], rule(claim, evidence.study)
-    same = [s for s in sweeps if (s.study, s.planned) == (current.study, current.planned)]
-    first = min(sweep.time for sweep in same)
-    asked = [(s, rules) for s in sweeps if (rules := s.asks(claim, now["where"], current))]
-    tried, regimes = [], set()
-    for sweep, rules in asked:
-        if not sweep.is_in_setting_of(current):
-            if sweep.regime.get("scale") != SMOKE:
-                regimes.add(json.dumps(sweep.regime, sort_keys=True))
-            continue
-        if sweep.time >= first or sweep.contest != current.contest:
-            continue
-        levels = [level for level in sweep.levels if concerns(claim, level)]
-        of_rules = ([x for x in differences(y, now) if x[0] != "where"] for y in rules)
-        changes = sweep.changes(current, levels) + min(of_rules, key=len)
-        day = f"{datetime.fromtimestamp(sweep.time, UTC):%Y-%m-%d}"
-        names = {"sweep": sweep.name, "day": day, "seeds": len(sweep.seeds)}
-        if current.contest:
-            tried.append(reason("earlier_replication", **names))
-        elif changes:
-            tried.append(reason("earlier_sweep", **names, changes=[[*x] for x in changes]))
-        else:
-            same.append(sweep)
-    seeds, failed = analysed(evidence, current)
+    same, tried, settings_elsewhere = _earlier(claim, evidence, current, sweeps)
+    planned, (seeds, failed) = evidence.study["seeds"], analysed(evidence, current)
     looks = [*dict.fromkeys(look for s in same for look in s.looks if look != seeds)]
     if any(len(look) >= planned and seeds - look for look in looks):
         tried.append(reason("alpha_spent", planned=planned))
@@ -291,4 +269,36 @@ def history(claim: Claim, evidence: Evidence, current: Sweep, sweeps: list[Sweep
     if gone := started.union(*looks) - seeds:
         tried.append(reason("seeds_left_out", seeds=len(gone)))
     numbers = [[x for number, x in sorted(look) if number == current.replicate] for look in looks]
-    return {"looks": numbers, "tried": tried, "regimes": len(regimes)}
+    return {"looks": numbers, "tried": tried, "regimes": settings_elsewhere}
+
+
+def _earlier(
+    claim: Claim, evidence: Evidence, current: Sweep, sweeps: list[Sweep]
+) -> tuple[list[Sweep], list[Reason], int]:
+    """Return the sweeps that asked the question of a claim in the same way, apart from their seeds;
+    a reason for each sweep that asked it in another way; and the number of other settings in which
+    it was asked.
+    """
+    now = rule(claim, evidence.study)
+    same = [s for s in sweeps if (s.study, s.planned) == (current.study, current.planned)]
+    first = min(sweep.time for sweep in same)
+    tried: list[Reason] = []
+    regimes: set[str] = set()
+    for sweep in sweeps:
+        rules = sweep.asks(claim, now["where"], current)
+        if rules and not sweep.is_in_setting_of(current):
+            smoke = sweep.regime.get("scale") == SMOKE
+            regimes |= set() if smoke else {json.dumps(sweep.regime, sort_keys=True)}
+        elif rules and sweep.time < first and sweep.contest == current.contest:
+            levels = [level for level in sweep.levels if concerns(claim, level)]
+            of_rules = ([x for x in differences(y, now) if x[0] != "where"] for y in rules)
+            changes = sweep.changes(current, levels) + min(of_rules, key=len)
+            day = f"{datetime.fromtimestamp(sweep.time, UTC):%Y-%m-%d}"
+            names = {"sweep": sweep.name, "day": day, "seeds": len(sweep.seeds)}
+            if current.contest:
+                tried.append(reason("earlier_replication", **names))
+            elif changes:
+                tried.append(reason("earlier_sweep", **names, changes=[[*x] for x in changes]))
+            else:
+                same.append(sweep)
+    return same, tried, len(regimes)
