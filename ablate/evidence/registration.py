@@ -75,14 +75,18 @@ def _given(node: Sets, defaults: Sets, levels: Mapping[str, str]) -> Form:
     """Return the values of some keys of a study file, with their defaults, and with numbers as
     floats, so that 2 and 2.0 are equal. Levels are replaced by the digest of their settings.
     """
-    text = json.dumps({key: node.get(key, usual) for key, usual in defaults.items()})
-    values: Rule = json.loads(text, parse_int=float)
+    values: Rule = _number({key: node.get(key, usual) for key, usual in defaults.items()})
     for name in values.keys() & ARMS:
         arm = values[name].items()
         values[name] = {key: levels.get(f"{key}={level}", level) for key, level in arm}
     if predicted := node.get("predicted"):
         values["predicted"] = _number(predicted)
     return values
+
+
+def _number(value: object) -> Any:
+    """Return JSON data with every number as a float."""
+    return json.loads(json.dumps(value), parse_int=float)
 
 
 def study_hash(study: Mapping[str, object]) -> str:
