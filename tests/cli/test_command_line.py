@@ -84,13 +84,7 @@ def test_a_command_that_is_gone_names_what_replaces_it(command, name):
     assert error == f"ablate: the command {name} is gone: {GONE[name]}\n"
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["--help"],
-        ["ledger"],
-    ],
-)
+@pytest.mark.parametrize("words", [["--help"], ["ledger"]])
 def test_what_needs_no_model_imports_nothing_heavy(words):
     code = IMPORTED.format(heavy=set(HEAVY), words=words)
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
@@ -203,12 +197,7 @@ def test_an_option_of_the_user_needs_a_name_of_its_own(tmp_path):
         check_files([str(tmp_path)])
 
 
-@pytest.mark.parametrize(
-    "folder",
-    [
-        "model/position",
-    ],
-)
+@pytest.mark.parametrize("folder", ["model/position"])
 @pytest.mark.parametrize(
     ("content", "named"),
     [

@@ -31,13 +31,7 @@ def ran(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["plan"],
-        ["n_jobs=1", "-m"],
-    ],
-)
+@pytest.mark.parametrize("words", [["plan"], ["n_jobs=1", "-m"]])
 def test_a_class_of_the_folder_is_built_either_way(ran, words):
     mine = ["schedule._target_=mine_of_test.Missing", "scale=cpu", "logger=none"]
     for way in WAYS:

@@ -117,14 +117,7 @@ def test_a_plan_shows_the_config_as_training_does(command, own_folder):
     assert shown[0] == 0 and "name: sweet" in shown[1]
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"a: [\n",
-        b"a: \xe4\n",
-        None,
-    ],
-)
+@pytest.mark.parametrize("content", [b"a: [\n", b"a: \xe4\n", None])
 def test_an_option_that_cannot_be_read_is_named(command, tmp_path, content):
     path = tmp_path / "schedule" / "mine.yaml"
     path.parent.mkdir()

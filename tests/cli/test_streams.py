@@ -82,12 +82,7 @@ def test_translate_refuses_a_closed_stream_before_it_loads_the_model(shell, name
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["options"],
-    ],
-)
+@pytest.mark.parametrize("words", [["options"]])
 def test_output_that_nobody_can_take_is_one_sentence(words, unbuffered):
     done = python(["-m", "ablate", *words], ">/dev/full", PYTHONUNBUFFERED=unbuffered)
     assert done.returncode == 1
@@ -96,13 +91,7 @@ def test_output_that_nobody_can_take_is_one_sentence(words, unbuffered):
     assert b"Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["options"],
-        ["judge", "experiments/preln_vs_postln"],
-    ],
-)
+@pytest.mark.parametrize("words", [["options"], ["judge", "experiments/preln_vs_postln"]])
 def test_a_reader_that_leaves_ends_a_command_quietly(words, monkeypatch, capfd):
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(sys, "argv", ["ablate", *words])
@@ -114,13 +103,7 @@ def test_a_reader_that_leaves_ends_a_command_quietly(words, monkeypatch, capfd):
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a[/b]",
-        "[link=file:///x]y[/link]",
-    ],
-)
+@pytest.mark.parametrize("text", ["a[/b]", "[link=file:///x]y[/link]"])
 def test_a_console_prints_text_as_it_is(text, capsys):
     console = make_console()
     table = Table(title=text, title_justify="left", show_header=False)

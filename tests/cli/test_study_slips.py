@@ -56,9 +56,7 @@ def test_a_slip_in_the_file_of_an_experiment_is_named(refused, tmp_path, right, 
 
 @pytest.mark.parametrize(
     ("word", "named"),
-    [
-        ("+study.screen.claims.swiglu={margin:big}", "study.screen.claims.swiglu.margin=big"),
-    ],
+    [("+study.screen.claims.swiglu={margin:big}", "study.screen.claims.swiglu.margin=big")],
 )
 def test_a_slip_in_a_screen_names_its_key(refused, word, named):
     assert named in refused("+experiment=modern_screen", word)

@@ -38,13 +38,7 @@ def test_a_value_that_hydra_accepts_is_refused_by_its_key(compose, override, nam
     assert named in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        "seed",
-        "model",
-    ],
-)
+@pytest.mark.parametrize("key", ["seed", "model"])
 def test_a_removed_key_is_named(key):
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
         config = hydra.compose("config", [f"~{key}"])
@@ -52,13 +46,7 @@ def test_a_removed_key_is_named(key):
         check_groups(config)
 
 
-@pytest.mark.parametrize(
-    "override",
-    [
-        "model.dropout.rate=0",
-        "patience=null",
-    ],
-)
+@pytest.mark.parametrize("override", ["model.dropout.rate=0", "patience=null"])
 def test_a_right_value_is_accepted(compose, override):
     check(compose(override))
 
@@ -76,14 +64,7 @@ def test_a_value_is_named_before_those_that_are_looked_up_from_it(compose):
             check(compose("model=small", override))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a\nb",
-        "\u202eabc",
-        "\udcff",
-    ],
-)
+@pytest.mark.parametrize("text", ["a\nb", "\u202eabc", "\udcff"])
 def test_an_error_is_one_line_of_what_a_terminal_shows(text):
     line = str(UserError(f"name={text}: no"))
     assert line.isprintable() and line.endswith(": no")
@@ -130,13 +111,7 @@ def test_a_traceback_is_shown_where_it_is_asked_for_or_a_library_is_not_to_blame
         end(hydra.errors.HydraException("x"))
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        "study",
-        "budget",
-    ],
-)
+@pytest.mark.parametrize("key", ["study", "budget"])
 def test_a_look_up_of_a_single_value_replaces_no_group_of_keys(command, small, key):
     status, _, error = command(*small, f"{key}='${{seed}}'", "-m")
     assert status == 2 and key in error and "Traceback" not in error

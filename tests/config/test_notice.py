@@ -7,11 +7,7 @@ from ablate.config.notice import say_once
 
 
 @pytest.mark.parametrize(
-    ("rank", "sentences", "printed"),
-    [
-        (0, ["a", "a", "b"], "a\nb\n"),
-        (1, ["c", "d"], ""),
-    ],
+    ("rank", "sentences", "printed"), [(0, ["a", "a", "b"], "a\nb\n"), (1, ["c", "d"], "")]
 )
 def test_only_the_first_process_prints_a_notice(rank, sentences, printed, monkeypatch, capsys):
     say_once.cache_clear()

@@ -32,12 +32,7 @@ def test_a_model_is_not_sharded_without_gpus(compose, monkeypatch):
         resolve(compose("trainer=ddp", "trainer.strategy=fsdp"))
 
 
-@pytest.mark.parametrize(
-    "accelerator",
-    [
-        "cuda",
-    ],
-)
+@pytest.mark.parametrize("accelerator", ["cuda"])
 def test_a_gpu_that_is_missing_is_one_sentence(compose, monkeypatch, accelerator):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     monkeypatch.setattr("torch.backends.mps.is_available", lambda: False)

@@ -40,12 +40,7 @@ def gpu(monkeypatch):
         (("amx_bf16", "avx512_bf16"), "bf16-mixed", "bfloat16 with AMX and AVX-512"),
     ],
 )
-@pytest.mark.parametrize(
-    "accelerator",
-    [
-        "cpu",
-    ],
-)
+@pytest.mark.parametrize("accelerator", ["cpu"])
 def test_a_processor_gets_bfloat16_if_it_multiplies_it(
     processor, accelerator, able, precision, why
 ):
@@ -57,18 +52,9 @@ def test_a_processor_gets_bfloat16_if_it_multiplies_it(
 
 @pytest.mark.parametrize(
     ("capability", "precision"),
-    [
-        ((7, 5), "32-true"),
-        ((8, 0), "bf16-mixed"),
-        ((10, 0), "bf16-mixed"),
-    ],
+    [((7, 5), "32-true"), ((8, 0), "bf16-mixed"), ((10, 0), "bf16-mixed")],
 )
-@pytest.mark.parametrize(
-    "accelerator",
-    [
-        "auto",
-    ],
-)
+@pytest.mark.parametrize("accelerator", ["auto"])
 def test_a_gpu_gets_bfloat16_from_ampere_on(gpu, accelerator, capability, precision):
     gpu(*capability)
     assert fastest(accelerator)[0] == precision

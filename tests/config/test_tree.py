@@ -50,6 +50,7 @@ def together():
         parent: list(leaves) for parent, leaves in groupby(by_folder, lambda leaf: leaf.parent)
     }
     models = groups.pop(Path("model"))
+    del groups[Path("probe")]  # many, and each is composed by its test in tests/probe
     rows = zip_longest(*groups.values())
     return [*([model] for model in models), *([leaf for leaf in row if leaf] for row in rows)]
 

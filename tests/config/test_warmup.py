@@ -27,13 +27,7 @@ def settled(compose, capsys):
 
 
 @pytest.mark.parametrize("schedule", ["noam", "cosine", "wsd"])
-@pytest.mark.parametrize(
-    "steps",
-    [
-        2,
-        99,
-    ],
-)
+@pytest.mark.parametrize("steps", [2, 99])
 def test_the_rate_of_a_short_run_reaches_its_peak(settled, schedule, steps):
     config, printed = settled(f"budget.steps={steps}", f"schedule={schedule}")
     factor = construct(config.schedule)
@@ -42,13 +36,7 @@ def test_the_rate_of_a_short_run_reaches_its_peak(settled, schedule, steps):
     assert f"budget.steps={steps}" in printed and "190" in printed
 
 
-@pytest.mark.parametrize(
-    "steps",
-    [
-        7,
-        150,
-    ],
-)
+@pytest.mark.parametrize("steps", [7, 150])
 def test_an_arm_without_warmup_decays_as_the_one_with_it(settled, steps):
     names = ("noam", "no_warmup")
     pair = [settled(f"budget.steps={steps}", f"schedule={name}")[0] for name in names]
@@ -79,35 +67,19 @@ def test_a_warmup_that_is_asked_for_and_too_long_is_refused(settled, words):
         settled("budget.steps=150", *words, hydra_node=True)
 
 
-@pytest.mark.parametrize(
-    "short",
-    [
-        100,
-    ],
-)
+@pytest.mark.parametrize("short", [100])
 def test_a_short_budget_within_the_warmup_is_refused(settled, short):
     with pytest.raises(UserError, match=rf"budget\.short={short} .*190"):
         settled(f"budget.short={short}")
 
 
-@pytest.mark.parametrize(
-    "short",
-    [
-        0,
-    ],
-)
+@pytest.mark.parametrize("short", [0])
 def test_no_warmup_of_0_steps_is_advised(settled, short):
     with pytest.raises(UserError, match=r"set budget\.short=190$"):
         settled(f"budget.short={short}")
 
 
-@pytest.mark.parametrize(
-    "steps",
-    [
-        0,
-        -5,
-    ],
-)
+@pytest.mark.parametrize("steps", [0, -5])
 def test_steps_that_will_be_refused_say_nothing_of_the_warmup(settled, steps):
     config, printed = settled(f"budget.steps={steps}")
     assert not printed

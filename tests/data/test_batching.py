@@ -4,14 +4,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from ablate.data.batching import (
-    Batches,
-    Rank,
-    Sizes,
-    evaluation_batches,
-    pack,
-    training_batches,
-)
+from ablate.data.batching import Batches, Rank, Sizes, evaluation_batches, pack, training_batches
 from ablate.errors import UserError
 
 TOKENS = 128
@@ -60,13 +53,7 @@ def padding(batches: list[list[int]], sizes: Sizes) -> float:
 
 
 @pytest.mark.parametrize("bucket", [True, False])
-@pytest.mark.parametrize(
-    "tokens",
-    [
-        61,
-        10**6,
-    ],
-)
+@pytest.mark.parametrize("tokens", [61, 10**6])
 def test_the_budget_is_never_exceeded_and_every_row_comes_once(sizes, bucket, tokens):
     for epoch in EPOCHS:
         batches = training(sizes, epoch, bucket, tokens=tokens)
@@ -133,13 +120,7 @@ def test_buckets_save_padding(sizes):
 
 
 @pytest.mark.parametrize("bucket", [True, False])
-@pytest.mark.parametrize(
-    "world_size",
-    [
-        2,
-        8,
-    ],
-)
+@pytest.mark.parametrize("world_size", [2, 8])
 def test_training_is_dealt_to_ranks(sizes, bucket, world_size):
     alone = training(sizes, 0, bucket)
     shares = [training(sizes, 0, bucket, rank) for rank in ranks(world_size)]

@@ -64,12 +64,7 @@ def test_lines_are_encoded_in_chunks(tmp_path, corpus, monkeypatch):
     assert [sentences_of(ids) for ids in parts] == [sentences_of(ids) for ids in whole]
 
 
-@pytest.mark.parametrize(
-    "scheme",
-    [
-        BPE,
-    ],
-)
+@pytest.mark.parametrize("scheme", [BPE])
 def test_the_number_of_threads_does_not_matter(tmp_path, corpus, monkeypatch, scheme):
     monkeypatch.setattr("ablate.data.token_ids.CHUNK", 9)
     files = []
@@ -116,15 +111,7 @@ def test_the_key_follows_text_and_settings(tmp_path, corpus, write, parallel):
     assert key(corpus(), Bpe(vocab_size=100, joint=True)) == keys[0]
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        "missing",
-        "short",
-        "bad manifest",
-        "empty",
-    ],
-)
+@pytest.mark.parametrize("how", ["missing", "short", "bad manifest", "empty"])
 def test_a_damaged_cache_is_built_again(tmp_path, corpus, how):
     before = sentences_of(open_cache(tmp_path, corpus(), BPE).split("train")[0])
     place = folder(tmp_path, corpus())

@@ -106,12 +106,7 @@ def test_a_text_such_as_na_in_a_csv_file_is_a_text(made, tmp_path, streaming):
     assert list(corpus.read("train").tgt) == ["NA", "null", "a cat"]
 
 
-@pytest.mark.parametrize(
-    "streaming",
-    [
-        False,
-    ],
-)
+@pytest.mark.parametrize("streaming", [False])
 def test_an_empty_file_is_named(written, made, tmp_path, streaming):
     files = written("jsonl")
     Path(files["train"]).write_text("")
@@ -193,13 +188,7 @@ def test_a_data_set_that_does_not_exist(made, changes, words):
         assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "",
-        "two\nlines",
-    ],
-)
+@pytest.mark.parametrize("sentence", ["", "two\nlines"])
 def test_a_pair_must_be_two_lines_of_text(written, made, sentence):
     def broken(split):
         return [*rows(split), {"text": "", "n": 1, "translation": {"en": "x", "de": sentence}}]

@@ -38,15 +38,7 @@ def stream(data, split):
     return [token for text in texts for token in (*(4 + b for b in text.encode()), EOS)]
 
 
-@pytest.mark.parametrize(
-    "count",
-    [
-        1,
-        3,
-        17,
-        1000,
-    ],
-)
+@pytest.mark.parametrize("count", [1, 3, 17, 1000])
 def test_an_order_has_every_number_once(count):
     orders = [Permutation(count, np.random.default_rng(seed))(np.arange(count)) for seed in (1, 2)]
     assert sorted(orders[0]) == sorted(orders[1]) == list(range(count))
@@ -101,13 +93,7 @@ def test_batches_follow_from_the_seed_and_go_on_in_the_middle(make):
         assert [batch.targets.tolist() for batch in resumed] == whole[position:]
 
 
-@pytest.mark.parametrize(
-    "world",
-    [
-        2,
-        5,
-    ],
-)
+@pytest.mark.parametrize("world", [2, 5])
 def test_ranks_share_the_batches_of_one(make, world):
     data = make()
     alone = [list(loader.sampler) for loader in (data.train_dataloader(), data.val_dataloader())]

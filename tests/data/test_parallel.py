@@ -18,13 +18,7 @@ def test_separate_files(tmp_path, write, parallel):
         assert list(zip(*corpus.read(split), strict=True)) == PAIRS[i:]
 
 
-@pytest.mark.parametrize(
-    "ending",
-    [
-        "",
-        ".txt.gz",
-    ],
-)
+@pytest.mark.parametrize("ending", ["", ".txt.gz"])
 def test_endings(tmp_path, parallel, ending):
     for column, language in enumerate(("en", "de")):
         text = "".join(f"{pair[column]}\n" for pair in PAIRS).encode()
@@ -33,13 +27,7 @@ def test_endings(tmp_path, parallel, ending):
     assert len(parallel(str(tmp_path / "all")).read("train").src) == 20
 
 
-@pytest.mark.parametrize(
-    "ending",
-    [
-        ".tsv",
-        ".txt.gz",
-    ],
-)
+@pytest.mark.parametrize("ending", [".tsv", ".txt.gz"])
 def test_tsv(tmp_path, parallel, ending):
     text = "".join(f"{src}\t{tgt}\n" for src, tgt in PAIRS).encode()
     path = tmp_path / f"all{ending}"
@@ -88,14 +76,7 @@ def test_a_sample_larger_than_the_corpus(tmp_path, write, parallel):
         corpus.read("train")
 
 
-@pytest.mark.parametrize(
-    ("lines", "held_out"),
-    [
-        (12, 1),
-        (3000, 300),
-        (12000, 1000),
-    ],
-)
+@pytest.mark.parametrize(("lines", "held_out"), [(12, 1), (3000, 300), (12000, 1000)])
 def test_without_sizes_a_tenth_is_drawn_for_each_split(tmp_path, write, parallel, lines, held_out):
     pairs = [(f"line {i}", f"Zeile {i}") for i in range(lines)]
     corpus = parallel(write(tmp_path / "all", pairs), validation_size=None, test_size=None)
@@ -132,13 +113,7 @@ def test_a_file_of_groups_names_the_document_of_every_line(tmp_path, write, para
         corpus.groups("test")
 
 
-@pytest.mark.parametrize(
-    "target",
-    [
-        None,
-        "te.groups",
-    ],
-)
+@pytest.mark.parametrize("target", [None, "te.groups"])
 def test_groups_that_are_no_file_are_not_passed_over(tmp_path, write, parallel, target):
     given = {name: write(tmp_path / name, PAIRS) for name in ("tr", "va", "te")}
     corpus = parallel(given["tr"], validation=given["va"], test=given["te"])

@@ -36,12 +36,7 @@ def test_not_utf8_names_line_and_byte(tmp_path):
         read_lines(path)
 
 
-@pytest.mark.parametrize(
-    "end",
-    [
-        "\r\n",
-    ],
-)
+@pytest.mark.parametrize("end", ["\r\n"])
 @pytest.mark.parametrize("inside", ["\u2028", "\r", "\ufeff", "\x0b"])
 def test_a_whole_text_is_read_as_its_lines_are(tmp_path, end, inside):
     content = f"\ufeffa{inside}b{end}c{end}".encode()
@@ -51,24 +46,13 @@ def test_a_whole_text_is_read_as_its_lines_are(tmp_path, end, inside):
     assert list(stream_lines(io.BytesIO(content), "name")) == [f"a{inside}b", "c"]
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"\xef\xbb\xbf",
-    ],
-)
+@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf"])
 def test_empty_file(tmp_path, content):
     with pytest.raises(UserError, match=r"text\.en is empty"):
         read_lines(file(tmp_path, content))
 
 
-@pytest.mark.parametrize(
-    "packed",
-    [
-        gzip.compress(b"some text\n" * 99, mtime=0)[:-12],
-    ],
-)
+@pytest.mark.parametrize("packed", [gzip.compress(b"some text\n" * 99, mtime=0)[:-12]])
 def test_broken_gzip(tmp_path, packed):
     with pytest.raises(UserError, match=r"t\.gz is not a whole gzip file"):
         read_lines(file(tmp_path, packed, "t.gz"))
@@ -110,13 +94,7 @@ def test_tatoebas_third_column_is_read_over(tmp_path):
     ]
 
 
-@pytest.mark.parametrize(
-    "end",
-    [
-        "\n\n",
-        "\n \r\n",
-    ],
-)
+@pytest.mark.parametrize("end", ["\n\n", "\n \r\n"])
 def test_empty_lines_at_the_end_are_no_sentences(tmp_path, end):
     src = file(tmp_path, f"a\r\nb{end}".encode(), "x.en")
     pairs = read_pair(src, file(tmp_path, b"c\nd\n", "x.de"))

@@ -33,15 +33,7 @@ def test_known_text_comes_back_exactly(scheme, size, pairs):
 
 
 @pytest.mark.parametrize(("scheme", "size"), [*SUBWORDS, (Char, None)])
-@pytest.mark.parametrize(
-    "line",
-    [
-        "ba  ko.",
-        "  ",
-        "",
-        "BAba ko .",
-    ],
-)
+@pytest.mark.parametrize("line", ["ba  ko.", "  ", "", "BAba ko ."])
 def test_known_characters_come_back_exactly(scheme, size, line, pairs):
     tokenizer = train(scheme, size, pairs).src
     assert tokenizer.decode_batch(tokenizer.encode_batch([line])) == [line]
@@ -112,13 +104,7 @@ Tokenizers.train(scheme, Pairs(text, text)).save(Path(sys.argv[1]))
 """
 
 
-@pytest.mark.parametrize(
-    ("scheme", "size"),
-    [
-        (Bpe, 200),
-        (Unigram, 100),
-    ],
-)
+@pytest.mark.parametrize(("scheme", "size"), [(Bpe, 200), (Unigram, 100)])
 def test_training_is_deterministic(scheme, size, tmp_path):
     module = scheme.__module__.rsplit(".", 1)[1]
     program = PROGRAM.format(module=module, name=scheme.__name__, size=size)
@@ -150,12 +136,7 @@ def test_a_vocabulary_smaller_than_the_characters(scheme, size, pairs):
     assert train(scheme, smallest, pairs).src.size == smallest
 
 
-@pytest.mark.parametrize(
-    "size",
-    [
-        4,
-    ],
-)
+@pytest.mark.parametrize("size", [4])
 def test_no_room_beside_the_special_tokens(size, pairs):
     with pytest.raises(UserError, match=f"vocab_size is {size}, but .* needs at least 5"):
         train(Word, size, pairs)
@@ -185,13 +166,7 @@ def test_every_level_builds(compose):
         assert isinstance(construct(compose(f"tokenizer={level}").tokenizer), Scheme)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "→" * (LONGEST + 1),
-        "b c" + "例" * 3 * LONGEST + " d",
-    ],
-)
+@pytest.mark.parametrize("line", ["→" * (LONGEST + 1), "b c" + "例" * 3 * LONGEST + " d"])
 def test_long_words_are_cut_for_the_vocabulary(line):
     parts = cut_words(line)
     assert "".join(parts) == line
@@ -199,13 +174,6 @@ def test_long_words_are_cut_for_the_vocabulary(line):
     assert max(len(word) for part in parts for word in part.split(" ")) <= LONGEST
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "a" * LONGEST,
-        "例，" * LONGEST,
-        "a\u3000b",
-    ],
-)
+@pytest.mark.parametrize("line", ["a" * LONGEST, "例，" * LONGEST, "a\u3000b"])
 def test_other_lines_stay_as_they_are(line):
     assert cut_words(line) == [line]

@@ -178,28 +178,23 @@ REFUSED = [
     "linear",
     "qk_norm",
 ]
-NARROW = {"linformer": "encoder_only", "linformer_narrow": "encoder_only"}
 
 
-@pytest.mark.parametrize(
-    "kernel", sorted(path.stem for path in CONF.glob("model/attention/*.yaml"))
-)
+@pytest.mark.parametrize("kernel", [*REFUSED, "fused", "window"])
 def test_scores_that_mup_cannot_divide_are_refused_in_wider_heads(kernel):
-    words, size = (f"model/attention={kernel}", *BASE), NARROW.get(kernel, "decoder_only")
-    made(32, *words, size=size)  # with heads of the base width
-    made(64, *words, "model.parametrisation.base_head=16", size=size)
+    words = (f"model/attention={kernel}", *BASE)
+    made(64, *words, "model.parametrisation.base_head=16")
     if kernel not in REFUSED:
-        made(64, *words, size=size)
+        made(64, *words)
         return
     with pytest.raises(UserError, match=r"16 channels, .*base_head is 8: .*base_head=16, and"):
-        made(64, *words, size=size)
+        made(64, *words)
 
 
-@pytest.mark.parametrize("kernel", ["explicit", "fused", "qk_norm_first", "sink"])
-@pytest.mark.parametrize("scale", ["none", "d_head", "fourth_root_d_head"])
+@pytest.mark.parametrize("kernel", ["fused", "qk_norm_first"])
+@pytest.mark.parametrize("scale", ["none", "d_head"])
 def test_scores_that_are_not_divided_by_the_root_are_refused_in_wider_heads(kernel, scale):
     words = (f"model/attention={kernel}", f"model.attention.scale={scale}", *BASE)
-    made(32, *words)
     with pytest.raises(UserError, match="scale=sqrt_d_head"):
         made(64, *words)
 
@@ -217,7 +212,7 @@ def test_at_the_base_width_it_is_the_standard(size):
         assert torch.equal(by_mup.head(by_mup(tokens)), standard.head(standard(tokens)))
 
 
-@pytest.mark.parametrize("width", [16, 64, 256])
+@pytest.mark.parametrize("width", [16, 64])
 @pytest.mark.parametrize("size", ["decoder_only", "micro"])
 def test_the_formulas(width, size):
     """Factors put into the weights of a standard model give its outputs and gradients."""
@@ -242,7 +237,7 @@ def test_the_formulas(width, size):
     torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("width", [16, 64, 256])
+@pytest.mark.parametrize("width", [16, 256])
 def test_initial_values_and_rates_by_role(width):
     words = ("model/embedding=separate", "model/position=learned")
     model = made(width, *words, *BASE)
@@ -264,17 +259,16 @@ def test_the_copy_of_a_model_has_a_head_of_its_own():
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "adamw", "muon"])
-@pytest.mark.parametrize("width", [16, 32, 64])
-def test_an_optimizer_with_one_rate_is_refused(compose, optimizer, width):
+def test_an_optimizer_with_one_rate_is_refused(compose, optimizer):
     from ablate.config.construct import construct
 
     factory = construct(compose(f"optimizer={optimizer}").optimizer)
     with pytest.raises(UserError, match="model/parametrisation .*optimizer=adamw_by_role"):
-        make_optimizer(factory, made(width, *BASE))
-    assert isinstance(make_optimizer(factory, made(width)), Muon) == (optimizer == "muon")
+        make_optimizer(factory, made(64, *BASE))
+    assert isinstance(make_optimizer(factory, made(64)), Muon) == (optimizer == "muon")
 
 
-@pytest.mark.parametrize("initial", ["gpt2", "normal", "depth_scaled"])
+@pytest.mark.parametrize("initial", ["gpt2", "depth_scaled"])
 def test_one_deviation_for_all_widths_is_refused(compose, initial):
     from ablate.config.construct import construct
     from ablate.data.scheme import Byte

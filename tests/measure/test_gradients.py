@@ -102,13 +102,7 @@ def test_a_norm_is_over_all_parameters_of_a_layer():
     torch.testing.assert_close(norms["encoder.1"], whole)
 
 
-@pytest.mark.parametrize(
-    "level",
-    [
-        "pre_ln",
-        "dual",
-    ],
-)
+@pytest.mark.parametrize("level", ["pre_ln", "dual"])
 def test_the_norms_of_a_layer_are_of_all_its_sublayers(level):
     model = built(model_config(f"model/residual={level}"))
     in_layers = {id(p) for _, parameters in model.layers() for p in parameters}

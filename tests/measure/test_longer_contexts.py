@@ -29,13 +29,7 @@ def trained(compose):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "position",
-    [
-        "rotary",
-        "learned",
-    ],
-)
+@pytest.mark.parametrize("position", ["rotary", "learned"])
 def test_means_are_those_of_the_text_read_at_once(trained, position):
     model, data = trained(f"model/position={position}")
     batch = data.first_lines("test", 6)
@@ -47,12 +41,7 @@ def test_means_are_those_of_the_text_read_at_once(trained, position):
     assert measured["beyond"] == pytest.approx(float(nll[:, 16:].mean()))
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["task.attention=document"],
-    ],
-)
+@pytest.mark.parametrize("words", [["task.attention=document"]])
 def test_other_texts_than_contexts_are_refused(trained, words):
     model, data = trained(*words)
     with pytest.raises(UserError, match="longer_contexts"):

@@ -32,10 +32,7 @@ def test_a_wrong_choice_is_one_sentence_that_names_the_key(build_model, override
 
 
 @pytest.mark.parametrize(
-    "values, key",
-    [
-        ({"epsilon": 0.1, "target": "true"}, "loss.target is 'true'.*not_true_nor_pad"),
-    ],
+    "values, key", [({"epsilon": 0.1, "target": "true"}, "loss.target is 'true'.*not_true_nor_pad")]
 )
 def test_a_wrong_loss(values, key):
     from ablate.errors import UserError
@@ -45,19 +42,8 @@ def test_a_wrong_loss(values, key):
         LabelSmoothing(**values)
 
 
-@pytest.mark.parametrize(
-    "level",
-    [
-        "every_layer",
-    ],
-)
-@pytest.mark.parametrize(
-    "of",
-    [
-        "none",
-        "recurrent",
-    ],
-)
+@pytest.mark.parametrize("level", ["every_layer"])
+@pytest.mark.parametrize("of", ["none", "recurrent"])
 def test_positions_without_vectors_cannot_be_put_elsewhere(build_model, level, of):
     from ablate.errors import UserError
 
@@ -65,12 +51,7 @@ def test_positions_without_vectors_cannot_be_put_elsewhere(build_model, level, o
         build_model(f"model/position={level}", f"model/position@model.position.of={of}")
 
 
-@pytest.mark.parametrize(
-    "level",
-    [
-        "decoder_only",
-    ],
-)
+@pytest.mark.parametrize("level", ["decoder_only"])
 @pytest.mark.parametrize(
     "part, message",
     [

@@ -45,20 +45,8 @@ def weights(kernel, q, k, mask):
     return weights_of(kernel, q, k, k, mask, None)
 
 
-@pytest.mark.parametrize(
-    "scale",
-    [
-        "sqrt_d_head",
-        "d_head",
-    ],
-)
-@pytest.mark.parametrize(
-    "n_keys",
-    [
-        6,
-        49,
-    ],
-)  # of 49 torch's own kernel takes care
+@pytest.mark.parametrize("scale", ["sqrt_d_head", "d_head"])
+@pytest.mark.parametrize("n_keys", [6, 49])  # of 49 torch's own kernel takes care
 @pytest.mark.parametrize("mask", ["none", "columns", "rows", "both"])
 def test_fused_equals_explicit_with_gradients(mask, n_keys, scale):
     inputs, keep = tensors(n_keys), masks(n_keys)[mask]
@@ -112,13 +100,7 @@ def test_float64_stays_float64():
     torch.testing.assert_close(out, expected @ v, rtol=1e-14, atol=1e-14)
 
 
-@pytest.mark.parametrize(
-    "option",
-    [
-        "cosine",
-        "delta_rule",
-    ],
-)
+@pytest.mark.parametrize("option", ["cosine", "delta_rule"])
 @torch.no_grad()
 def test_unused_slots_of_a_cache_do_no_harm_in_float16(option):
     from ablate.testing.level import built, model_config

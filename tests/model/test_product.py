@@ -32,14 +32,7 @@ def parts(multiply, shape, *, biased=True, strided=False, width=7):
 
 
 @needs_onednn
-@pytest.mark.parametrize(
-    "shape",
-    [
-        (1,),
-        (2, 3, 5),
-        (0, 3),
-    ],
-)
+@pytest.mark.parametrize("shape", [(1,), (2, 3, 5), (0, 3)])
 @pytest.mark.parametrize("how", [{}, {"biased": False}, {"strided": True}, {"width": 30}])
 def test_onednn_gives_what_torch_gives(onednn, shape, how):
     results, expected = parts(linear, shape, **how), parts(F.linear, shape, **how)

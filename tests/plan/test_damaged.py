@@ -28,14 +28,7 @@ def folder(path):
     path.mkdir()
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        cut,
-        pickled,
-        folder,
-    ],
-)
+@pytest.mark.parametrize("damage", [cut, pickled, folder])
 def test_a_damaged_file_is_named(path, damage):
     damage(path)
     with pytest.raises(UserError, match=r"test\.stats\.npz is damaged"):

@@ -23,12 +23,7 @@ def probed(measure, monkeypatch):
     return lambda *overrides: measure("attention_algebra", "model.n_layers=1", *overrides, **SMALL)
 
 
-@pytest.mark.parametrize(
-    "kernel",
-    [
-        "fused",
-    ],
-)
+@pytest.mark.parametrize("kernel", ["fused"])
 def test_modules_are_their_formulas(probed, kernel):
     metrics = probed(f"model/attention={kernel}")
     assert max(metrics[name] for name in ROUNDING) < 1e-12
@@ -41,13 +36,7 @@ def test_modules_are_their_formulas(probed, kernel):
     assert metrics["undivided"] == 1
 
 
-@pytest.mark.parametrize(
-    ("n_maps", "index"),
-    [
-        (1, 0),
-        (2, 1),
-    ],
-)
+@pytest.mark.parametrize(("n_maps", "index"), [(1, 0), (2, 1)])
 def test_queries_keys_and_values_of_other_words_are_seen(probed, monkeypatch, n_maps, index):
     from ablate.model.attention.multi_head import MultiHeadAttention
 
@@ -76,12 +65,7 @@ def test_heads_that_are_cut_by_view_are_seen(probed, monkeypatch):
     assert min(metrics["matrix_error"], metrics["heads_error"]) > 0.01
 
 
-@pytest.mark.parametrize(
-    "kernel",
-    [
-        "additive",
-    ],
-)
+@pytest.mark.parametrize("kernel", ["additive"])
 def test_learned_weights_between_the_projections_are_refused(probed, kernel):
     with pytest.raises(UserError, match="probe=attention_algebra compares .* has some"):
         probed(f"model/attention={kernel}", "model.d_head=8")

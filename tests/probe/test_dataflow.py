@@ -24,12 +24,7 @@ def test_every_edge_of_a_transformer_is_where_the_figure_has_it(cut, residual):
     assert min(metrics.values()) > SOMETHING  # controls, and what other readings would hide
 
 
-@pytest.mark.parametrize(
-    "part",
-    [
-        "key",
-    ],
-)
+@pytest.mark.parametrize("part", ["key"])
 def test_decoder_layers_with_the_same_keys_or_values_are_noticed(cut, monkeypatch, part):
     from experiments.dataflow import probe as dataflow
 
@@ -45,12 +40,7 @@ def test_decoder_layers_with_the_same_keys_or_values_are_noticed(cut, monkeypatc
     assert cut()["layers_apart"] < NOTHING
 
 
-@pytest.mark.parametrize(
-    "override",
-    [
-        "model/block=parallel",
-    ],
-)
+@pytest.mark.parametrize("override", ["model/block=parallel"])
 def test_layers_of_another_form_are_refused(cut, override):
     with pytest.raises(UserError, match="set model/block=serial and model.share_layers=none"):
         cut(override)

@@ -35,12 +35,7 @@ def test_a_sublayer_can_stop_the_gradient_of_its_skip(deep, overrides):
     assert metrics["random"] > 0.1
 
 
-@pytest.mark.parametrize(
-    "residual",
-    [
-        "pre_ln",
-    ],
-)
+@pytest.mark.parametrize("residual", ["pre_ln"])
 def test_no_sublayer_behind_a_norm_can_stop_the_gradient_of_its_skip(deep, residual):
     assert deep(f"model/residual={residual}")["constructed"] > 1 - 1e-9
 
@@ -60,13 +55,7 @@ def test_layers_are_what_the_stack_computes(deep, monkeypatch):
     assert metrics["deletion"] == 0
 
 
-@pytest.mark.parametrize(
-    "option",
-    [
-        "model.share_layers=all",
-        "model/block=parallel",
-    ],
-)
+@pytest.mark.parametrize("option", ["model.share_layers=all", "model/block=parallel"])
 def test_every_use_of_a_layer_is_a_layer(deep, option, monkeypatch):
     from experiments.shared.probe import depth
 

@@ -4,11 +4,7 @@ import math
 
 import pytest
 
-FILLS = (
-    "minus_inf",
-    "large_negative",
-    "zero_output",
-)
+FILLS = ("minus_inf", "large_negative", "zero_output")
 
 
 @pytest.fixture
@@ -30,26 +26,14 @@ def test_masked_columns_hide_padding_whatever_the_fill(probed, fill):
     assert metrics["control"] > 1e-3
 
 
-@pytest.mark.parametrize(
-    "fill",
-    [
-        None,
-        "zero_output",
-    ],
-)
+@pytest.mark.parametrize("fill", [None, "zero_output"])
 def test_rows_as_well_as_columns_hide_it_too(probed, fill):
     metrics = probed("rows_and_columns", fill)
     assert max(metrics["encoder_difference"], metrics["decoder_difference"]) < 1e-12
     assert metrics["nan_share"] == 0
 
 
-@pytest.mark.parametrize(
-    "fill",
-    [
-        None,
-        "zero_output",
-    ],
-)
+@pytest.mark.parametrize("fill", [None, "zero_output"])
 @pytest.mark.parametrize("level", ["rows", "none"])
 def test_without_masked_columns_padding_is_seen(probed, level, fill, finite):
     metrics = probed(level, fill)
@@ -72,12 +56,7 @@ def test_a_sentence_as_long_as_its_batch_has_no_nan(probed):
     assert 0 < metrics["nan_share_real"] < metrics["nan_share"] < 1
 
 
-@pytest.mark.parametrize(
-    "position",
-    [
-        "learned",
-    ],
-)
+@pytest.mark.parametrize("position", ["learned"])
 def test_other_variants(measure, position):
     metrics = measure("padding_outputs", f"model/position={position}", draws=1)
     assert metrics["decoder_difference"] < 1e-12

@@ -26,13 +26,7 @@ def test_every_token_is_replaced_in_turn():
     assert ((changed[1:] != ids) == torch.eye(3, dtype=torch.bool)).all()
 
 
-@pytest.mark.parametrize(
-    "probe",
-    [
-        "torch_layers",
-        "blocks",
-    ],
-)
+@pytest.mark.parametrize("probe", ["torch_layers", "blocks"])
 def test_modules_of_torch_start_from_the_seed_of_the_probe(measure, probe):
     with torch.random.fork_rng(devices=[]):
         first, second = (torch.manual_seed(n) and measure(probe, draws=1) for n in (1, 2))
@@ -50,13 +44,7 @@ def test_one_layer_does_not_know_the_order_of_the_target(probed):
     assert metrics["largest"] < NOTHING
 
 
-@pytest.mark.parametrize(
-    "position",
-    [
-        "sinusoidal",
-        "learned",
-    ],
-)
+@pytest.mark.parametrize("position", ["sinusoidal", "learned"])
 def test_positions_give_order(probed, position):
     metrics = probed("word_order", f"model/position={position}", "model.n_layers=1")
     assert min(metrics[f"{side}_least"] for side in ("encoder", "source", "target")) > SOMETHING
@@ -78,13 +66,7 @@ def test_a_decoder_without_its_mask_sees_the_future(probed, monkeypatch):
 
 
 @pytest.mark.parametrize("kernel", ["explicit", "fused"])
-@pytest.mark.parametrize(
-    "position",
-    [
-        "sinusoidal",
-        "learned",
-    ],
-)
+@pytest.mark.parametrize("position", ["sinusoidal", "learned"])
 def test_reading_at_once_is_reading_token_by_token(probed, kernel, position):
     choices = (f"model/attention={kernel}", f"model/position={position}")
     metrics = probed("teacher_forcing", *choices)
@@ -92,12 +74,7 @@ def test_reading_at_once_is_reading_token_by_token(probed, kernel, position):
     assert metrics["control"] > SOMETHING
 
 
-@pytest.mark.parametrize(
-    "probe",
-    [
-        "influence",
-    ],
-)
+@pytest.mark.parametrize("probe", ["influence"])
 def test_the_same_numbers_again_and_others_for_another_seed(probed, probe):
     first = probed(probe, seed=3)
     assert first == probed(probe, seed=3) != probed(probe, seed=4)

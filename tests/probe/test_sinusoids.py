@@ -60,23 +60,13 @@ def test_positions_that_repeat_are_seen(probed, monkeypatch):
     assert min(metrics["shift_float64"], metrics["product"]) > SOMETHING
 
 
-@pytest.mark.parametrize(
-    "option",
-    [
-        "model/attention=general",
-    ],
-)
+@pytest.mark.parametrize("option", ["model/attention=general"])
 def test_parts_without_known_columns_are_refused(probed, option):
     with pytest.raises(UserError, match="does not know those of encoder"):
         probed("sinusoidal", option)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("model/projections=grouped", "model.projections.groups=1"),
-    ],
-)
+@pytest.mark.parametrize("options", [("model/projections=grouped", "model.projections.groups=1")])
 def test_other_maps_of_the_residual_stream_are_permuted(probed, options):
     metrics = probed("sinusoidal_halves", *options)
     assert metrics["relabelled"] < NOTHING < SOMETHING < metrics["relabelled_control"]

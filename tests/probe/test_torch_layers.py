@@ -91,12 +91,7 @@ def test_dropout_before_the_softmax_would_be_noticed(measure, monkeypatch):
     assert min(metrics["dropout_difference"], metrics["scores_dropped"]) > SOMETHING
 
 
-@pytest.mark.parametrize(
-    "factor",
-    [
-        2,
-    ],
-)
+@pytest.mark.parametrize("factor", [2])
 def test_dropout_that_treats_all_weights_alike_is_noticed(measure, monkeypatch, factor):
     plain = torch.nn.functional.multi_head_attention_forward
 

@@ -46,13 +46,7 @@ def test_attention_sees_all_that_its_mask_leaves(probed):
     assert encoder["weight"] > 0.5
 
 
-@pytest.mark.parametrize(
-    "position",
-    [
-        "learned",
-        "rotary",
-    ],
-)
+@pytest.mark.parametrize("position", ["learned", "rotary"])
 def test_positions_put_distance_into_scores(probed, position):
     metrics = probed("micro", position=position)
     assert min(metrics["score"], metrics["order"]) > SOMETHING

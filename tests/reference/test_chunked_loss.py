@@ -73,13 +73,7 @@ def test_bfloat16_is_that_of_autocast(loss):
 
 
 @pytest.mark.parametrize("loss", CLOSED, ids=lambda loss: getattr(loss, "target", type(loss)))
-@pytest.mark.parametrize(
-    "spread",
-    [
-        1,
-        1000,
-    ],
-)  # at 100, probabilities underflow in float32
+@pytest.mark.parametrize("spread", [1, 1000])  # at 100, probabilities underflow in float32
 def test_float64_stays_float64(loss, spread):
     chunked_task, whole_task = ([x.detach().double() for x in task()[:2]] for _ in range(2))
     for tensors in (chunked_task, whole_task):
@@ -149,12 +143,7 @@ def test_dropout_zeroes_its_share_and_keeps_the_mean():
 
 
 @pytest.mark.parametrize(
-    ("rate", "expected"),
-    [
-        (0.1, (26, 256)),
-        (0.01, (655, 65536)),
-        (0.9999999, (65535, 65536)),
-    ],
+    ("rate", "expected"), [(0.1, (26, 256)), (0.01, (655, 65536)), (0.9999999, (65535, 65536))]
 )
 def test_rates_are_rounded_by_little(rate, expected):
     assert rounded(rate) == expected

@@ -41,12 +41,7 @@ def test_layer_norm_plain():
     assert not list(ours.parameters())
 
 
-@pytest.mark.parametrize(
-    "shape",
-    [
-        (3, 4, 10),
-    ],
-)
+@pytest.mark.parametrize("shape", [(3, 4, 10)])
 def test_layer_norm_no_bias(shape):
     from ablate.model.norm import LayerNormNoBias
 

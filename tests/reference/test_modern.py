@@ -64,12 +64,7 @@ def test_gates_take_no_more_parameters(d_model, d_ff, activation):
     assert abs(gated - plain) <= (3 * d_model + 2) / 2  # half of what one more inner unit takes
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        "swish",
-    ],
-)
+@pytest.mark.parametrize("wrong", ["swish"])
 def test_another_gate_is_refused(wrong):
     with pytest.raises(UserError, match=r"model\.feed_forward\.activation"):
         Gated(d_model=6, d_ff=12, dropout=0.0, activation=wrong)
@@ -107,13 +102,7 @@ def test_peri_ln_normalises_what_is_read_and_what_is_given():
     same(residual.leave(ours, None), normal(expected), x)
 
 
-@pytest.mark.parametrize(
-    "coefficient",
-    [
-        1e-4,
-        0.3,
-    ],
-)
+@pytest.mark.parametrize("coefficient", [1e-4, 0.3])
 def test_z_loss(coefficient):
     logits = 3 * torch.randn(9, 12, dtype=torch.float64)
     targets = torch.randint(1, 12, (9,))

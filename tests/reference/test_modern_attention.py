@@ -61,13 +61,7 @@ def loop(q, k, v, scores_of, allowed):
 
 
 @pytest.mark.parametrize("keys", [5, 60])  # fewer than torch's kernel is worth, and more
-@pytest.mark.parametrize(
-    "lengths",
-    [
-        (5, 5),
-        (1, 4),
-    ],
-)
+@pytest.mark.parametrize("lengths", [(5, 5), (1, 4)])
 def test_sink(keys, lengths):
     kernel = Sink(d_head=8, **FUSED)
     kernel.join(**HEADS)
@@ -165,13 +159,7 @@ def test_gated(position):
 
 
 @pytest.mark.parametrize("keys", [5, 60])
-@pytest.mark.parametrize(
-    "number",
-    [
-        0,
-        5,
-    ],
-)
+@pytest.mark.parametrize("number", [0, 5])
 def test_differential(number, keys):
     kernel = drawn(Differential(d_head=8, dropout=0.0, eps=1e-5))
     kernel.join(d_model=12, n_heads=3, layer=number)
@@ -189,36 +177,19 @@ def test_differential(number, keys):
     same(kernel(q, k, v, Mask(), None), expected, q, k, v, kernel.vectors, kernel.gain)
 
 
-@pytest.mark.parametrize(
-    "precision",
-    [
-        torch.bfloat16,
-        torch.float64,
-    ],
-)
+@pytest.mark.parametrize("precision", [torch.bfloat16, torch.float64])
 def test_lambda_is_as_precise_as_the_model(precision):
     kernel = Differential(d_head=8, dropout=0.0, eps=1e-5).to(precision)
     assert kernel.weight().dtype == torch.promote_types(precision, torch.float32)
 
 
-@pytest.mark.parametrize(
-    "d_head",
-    [
-        6,
-    ],
-)
+@pytest.mark.parametrize("d_head", [6])
 def test_heads_that_have_no_halves_are_refused(d_head):
     with pytest.raises(UserError, match=rf"model\.d_head is {d_head}:"):
         Differential(d_head=d_head, dropout=0.0, eps=1e-5)
 
 
-@pytest.mark.parametrize(
-    "position",
-    [
-        "rotary",
-        "alibi",
-    ],
-)
+@pytest.mark.parametrize("position", ["rotary", "alibi"])
 @pytest.mark.parametrize("level", ["gated", "sink", "differential", "window"])
 def test_language_models_step_as_they_read(level, position):
     """With a source in front too, whose padding lies between it and the target."""

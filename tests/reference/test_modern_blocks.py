@@ -78,13 +78,7 @@ def test_values_of_the_first_layer():
     same_gradients(model, model(Causal(TOKENS)), expected)
 
 
-@pytest.mark.parametrize(
-    "size",
-    [
-        "micro",
-        "prefix_lm",
-    ],
-)
+@pytest.mark.parametrize("size", ["micro", "prefix_lm"])
 @pytest.mark.parametrize(
     "words",
     [
@@ -107,14 +101,7 @@ def test_translators_step_as_they_read(size, words):
     torch.testing.assert_close(steps, model(Seq2Seq(src, tgt)).detach(), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "size",
-    [
-        "micro",
-        "decoder_only",
-        "encoder_only",
-    ],
-)
+@pytest.mark.parametrize("size", ["micro", "decoder_only", "encoder_only"])
 @pytest.mark.parametrize("word", ["gated", "additive", "general"])
 def test_without_biases_no_linear_map_has_one(size, word):
     with_biases, without = (
@@ -139,13 +126,7 @@ def test_a_map_without_a_bias_is_the_map_with_a_bias_of_zeros():
     torch.testing.assert_close(with_biases(Causal(TOKENS)), without(Causal(TOKENS)))
 
 
-@pytest.mark.parametrize(
-    "cap",
-    [
-        0.5,
-        30.0,
-    ],
-)
+@pytest.mark.parametrize("cap", [0.5, 30.0])
 @pytest.mark.parametrize("loss", [CrossEntropy(), LabelSmoothing(epsilon=0.1, target="vocab")])
 def test_soft_capped_logits(cap, loss):
     weight, states = (torch.randn(n, 6, requires_grad=True) for n in (12, 9))

@@ -112,12 +112,7 @@ def test_no_linear_map_shifts_random_vectors():
     assert residuals[1] < 1e-5
 
 
-@pytest.mark.parametrize(
-    "d_model",
-    [
-        6,
-    ],
-)
+@pytest.mark.parametrize("d_model", [6])
 def test_halves_are_the_same_numbers_in_another_order(d_model):
     from ablate.model.position.added import Sinusoidal
 

@@ -77,14 +77,7 @@ def test_label_smoothing_is_cross_entropy_with_the_smoothed_target(target):
     torch.testing.assert_close(objective, nn.CrossEntropyLoss()(logits, smoothed))
 
 
-@pytest.mark.parametrize(
-    ("position", "pair"),
-    [
-        (0, 0),
-        (1, 3),
-        (700, 2),
-    ],
-)
+@pytest.mark.parametrize(("position", "pair"), [(0, 0), (1, 3), (700, 2)])
 def test_sinusoids(position, pair):
     from ablate.model.position.added import Sinusoidal
 

@@ -20,7 +20,7 @@ OTHERS = re.compile(r"override /((probe|data|model|tokenizer):|scale: language)"
 OTHERWISE = ("data", "tokenizer", "batch", "initial", "adapt", "model.d_model")
 
 
-QUICK = 6  # number of sections of the config after which an experiment is a slow test
+QUICK = 4  # number of sections of the config after which an experiment is a slow test
 
 
 def experiments():

@@ -85,12 +85,7 @@ def objective(model):
 
 
 @pytest.mark.parametrize(
-    "words",
-    [
-        ("model/projections=grouped",),
-        ("model=decoder_only",),
-    ],
-    ids=str,
+    "words", [("model/projections=grouped",), ("model=decoder_only",)], ids=str
 )
 def test_hooks_fire_on_every_module_and_change_no_number(compose, words):
     model = built(compose, *words)

@@ -126,12 +126,7 @@ def test_three_samples_are_kept_and_shown(go, capsys):
 SLOW = ("window", "qk_norm", "gated")
 
 
-@pytest.mark.parametrize(
-    "attention",
-    [
-        "fused",
-    ],
-)
+@pytest.mark.parametrize("attention", ["fused"])
 def test_a_run_whose_documents_are_apart_is_whole(go, attention):
     narrow = ["model.attention.width=4"] if attention == "window" else []
     result = go(

@@ -48,10 +48,7 @@ def states(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("precision", "task"),
-    [
-        *FEW,
-        *(pytest.param(*case, marks=pytest.mark.slow) for case in MORE if case not in FEW),
-    ],
+    [*FEW, *(pytest.param(*case, marks=pytest.mark.slow) for case in MORE if case not in FEW)],
 )
 def test_sums_keep_their_types_under_every_precision(small, compose, states, precision, task):
     config = compose(*small, *TASKS[task], f"trainer.precision={precision}", "optimizer.eps=1e-4")
@@ -82,13 +79,7 @@ def test_the_record_names_the_precision_that_ran(small, compose, capsys):
         *(("auto", False, "bf16-mixed"), ("auto", True, "16-mixed"), ("gpu", True, "16-mixed")),
     ],
 )
-@pytest.mark.parametrize(
-    "given",
-    [
-        "16-mixed",
-        16,
-    ],
-)
+@pytest.mark.parametrize("given", ["16-mixed", 16])
 def test_only_a_gpu_trains_in_float16_with_scaled_losses(
     compose, monkeypatch, accelerator, gpu, precision, given
 ):
@@ -98,35 +89,20 @@ def test_only_a_gpu_trains_in_float16_with_scaled_losses(
     assert config.trainer.precision == precision
 
 
-@pytest.mark.parametrize(
-    ("short", "whole"),
-    [
-        ("bf16", "bf16-mixed"),
-    ],
-)
+@pytest.mark.parametrize(("short", "whole"), [("bf16", "bf16-mixed")])
 def test_a_short_name_stands_in_the_record_as_what_it_means(compose, short, whole):
     config = compose(f"trainer.precision={short}")
     settle_precision(config)
     assert config.trainer.precision == whole
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        "transformer-engine",
-    ],
-)
+@pytest.mark.parametrize("given", ["transformer-engine"])
 def test_other_precisions_are_refused(small, compose, given):
     with pytest.raises(UserError, match=f"trainer.precision={given}"):
         run(resolve(compose(*small, f"trainer.precision={given}")))
 
 
-@pytest.mark.parametrize(
-    "eps",
-    [
-        "2e-8",
-    ],
-)
+@pytest.mark.parametrize("eps", ["2e-8"])
 def test_an_eps_that_is_zero_in_float16_is_refused(small, compose, eps):
     with pytest.raises(UserError, match=r"optimizer\.eps"):
         run(resolve(compose(*small, "trainer.precision=16-true", f"optimizer.eps={eps}")))
@@ -150,13 +126,7 @@ def scaled(small, compose, monkeypatch):
     return go
 
 
-@pytest.mark.parametrize(
-    "clipped",
-    [
-        "norm",
-        "value",
-    ],
-)
+@pytest.mark.parametrize("clipped", ["norm", "value"])
 def test_scaled_gradients_are_measured_and_clipped_without_their_scale(scaled, clipped):
     bound = "null" if clipped == "null" else "0.01"
     clip = (f"trainer.gradient_clip_val={bound}", f"+trainer.gradient_clip_algorithm={clipped}")

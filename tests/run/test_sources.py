@@ -25,13 +25,7 @@ def prepared(small, compose):
     return prepare
 
 
-@pytest.mark.parametrize(
-    "embedding",
-    [
-        "separate",
-        "tied_all",
-    ],
-)
+@pytest.mark.parametrize("embedding", ["separate", "tied_all"])
 @pytest.mark.parametrize(
     ("model", "task"),
     [

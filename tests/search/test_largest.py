@@ -4,14 +4,7 @@ import torch
 from ablate.search import largest
 
 
-@pytest.mark.parametrize(
-    "width",
-    [
-        3,
-        640,
-        8191,
-    ],
-)
+@pytest.mark.parametrize("width", [3, 640, 8191])
 @pytest.mark.parametrize("k", [1, 3])
 def test_same_as_topk(width, k):
     values = torch.randn(37, width, generator=torch.Generator().manual_seed(width))

@@ -16,20 +16,8 @@ def every(model):
     return [list(ids) for n in range(EXTRA + 1) for ids in itertools.product(tokens, repeat=n)]
 
 
-@pytest.mark.parametrize(
-    "alpha",
-    [
-        0.0,
-        2.0,
-    ],
-)
-@pytest.mark.parametrize(
-    "n",
-    [
-        1,
-        100,
-    ],
-)
+@pytest.mark.parametrize("alpha", [0.0, 2.0])
+@pytest.mark.parametrize("n", [1, 100])
 def test_a_wide_beam_lists_the_best_of_all(table_model, batch, alpha, n):
     model = table_model()
     source = (4, 5, 2)

@@ -41,15 +41,12 @@ def study(tune=None, expect="different", **changes):
 @pytest.mark.parametrize(
     "changes",
     [
-        {},
         {"kind": "equivalence", "margin": 1.0, "margin_reason": "why not"},
         {"kind": "exact", "treatment": {}, "baseline": {}},
-        {"kind": "exact", "margin": 0.1, "margin_reason": "why not"},
         {"kind": "stability", "metric": "unstable", "better": "lower"},
         {"kind": "trend", "over": "n", "treatment": {}, "baseline": {}},
         {"where": {"n": 1}, "minus": {"n": 2}},
         {"kind": "non_inferiority", "margin": 1.0, "margin_reason": "x", "loses": {"n": 1}},
-        {"margin": 1.0, "margin_reason": "x", "plan_for": 1.5},
         {"tune": TUNE},
     ],
 )
@@ -64,65 +61,31 @@ def test_a_sound_study_is_accepted(changes):
         ({"where": {"seeds": 1}}, "where names seeds, which is not a factor.*allowed is schedule"),
         ({"treatment": {"scedule": "noam"}}, "treatment names scedule"),
         ({"baseline": {"schedule": "noam"}}, "baseline={'schedule': 'noam'}"),
-        ({"treatment": {}}, "treatment={}"),
-        ({"better": "bigger"}, "better=bigger; did you mean higher"),
         ({"alpha": 5}, "alpha=5"),
-        ({"kind": "stability", "metric": "unstable", "cannot": True}, "kind=stability .*`cannot`"),
         ({"margin": -1.0}, "margin=-1.0; allowed is a finite number of at least 0"),
-        ({"margin": float("nan")}, "margin=nan; allowed is a finite number"),
-        ({"margin": float("inf")}, "margin=inf; allowed is a finite number"),
-        ({"tolerance": float("nan")}, "tolerance=nan; allowed is a finite number"),
-        ({"alpha": 0.5}, "alpha=0.5; allowed is a number between 0 and 0.5"),
         ({"alpha": float("nan")}, "alpha=nan"),
-        ({"statement": " "}, "statement= ; allowed is text"),
-        ({"statement": "???"}, r"statement=\?\?\?; allowed is text"),
         (
             {"where": {"schedule": "noam"}},
             "where has schedule=noam, but baseline has schedule=constant",
         ),
-        ({"where": {"schedule": "cosine"}}, "where has schedule=cosine, but treatment has"),
         (
             {"where": {"n": 1}, "minus": {"schedule": "noam"}},
             "minus has schedule=noam, but baseline has schedule=constant",
         ),
-        ({"where": {"n": 1}, "minus": {"n": 1}}, "minus={'n': 1}"),
-        (
-            {"kind": "trend", "over": "n", "where": {"n": 2}, "treatment": {}, "baseline": {}},
-            "where has n=2, but over has n=every level",
-        ),
         ({"margin": 1.0}, "margin=1.0 has no margin_reason"),
-        ({"kind": "equivalence"}, "margin=0.*equivalence"),
-        ({"kind": "stability"}, "metric=test/bleu; stability counts diverged or"),
         (
             {"kind": "stability", "metric": "unstable", "margin": 5.0, "margin_reason": "percent"},
             "margin=5, but two proportions of runs differ by at most 1",
         ),
         ({"kind": "exact", "minus": {"n": 2}}, "minus has no meaning for kind=exact"),
-        ({"kind": "trend"}, "over=nothing; a trend runs over a factor"),
-        ({"kind": "trend", "over": "n", "scale": "cube"}, "scale=cube; allowed is linear, log"),
         (
             {"kind": "exact", "margin": 0.1, "margin_reason": "x", "tolerance": 0.2},
             "mine: tolerance=0.2 and margin=0.1; an exact claim has a tolerance",
         ),
-        ({"kind": "exact", "treatment": {}}, "treatment={}.*baseline="),
-        ({"kind": "non_inferiority"}, "margin=0.*non_inferiority"),
-        ({"loses": {"n": 1}}, "kind=superiority .*`loses`.* equivalence"),
         ({"kind": "equivalence", "loses": {"m": 1}}, "loses names m, which is not a factor"),
-        (
-            {"margin": 1.0, "margin_reason": "x", "plan_for": 0.5},
-            "plan_for=0.5; superiority.*1",
-        ),
-        (
-            {"kind": "equivalence", "margin": 1.0, "margin_reason": "x", "plan_for": -2.0},
-            "plan_for=-2.0; equivalence.*1",
-        ),
         ({"expect": "nothing"}, "study.expect=nothing: allowed is different, identical"),
         ({"tune": {**TUNE, "values": []}}, r"study.tune: values=\[\]"),
-        ({"tune": {**TUNE, "values": [[0.9, 0.98]]}}, r"study.tune: values=\[\[0.9, 0.98\]\]"),
-        ({"tune": {**TUNE, "values": [0.1, 0.1]}}, r"study.tune: values=\[0.1, 0.1\]"),
-        ({"tune": {**TUNE, "better": "more"}}, "better=more"),
         ({"tune": {**TUNE, "metric": "test/bleu"}}, "study.tune: metric=test/bleu"),
-        ({"tune": {**TUNE, "metric": "measure/bytes"}}, "study.tune: metric=measure/bytes"),
     ],
 )
 def test_what_is_refused(changes, words):
@@ -134,10 +97,8 @@ def test_what_is_refused(changes, words):
     ("key", "value", "words"),
     [
         ("claims", [], r"study.claims=\[\]: allowed is at least one claim"),
-        ("claims", "???", r"study.claims=\?\?\?: allowed is at least one claim"),
         ("factors", [], r"study.factors=\[\]: allowed is at least one factor"),
         ("seeds", 0, "study.seeds=0: allowed is a whole number of at least 1"),
-        ("seeds", -1, "study.seeds=-1: allowed is a whole number of at least 1"),
     ],
 )
 def test_a_study_of_nothing_is_refused(key, value, words):
@@ -149,8 +110,6 @@ def test_a_study_of_nothing_is_refused(key, value, words):
     ("changes", "words"),
     [
         ({"over": "depth"}, "number 1 names depth, which is not a factor of the study"),
-        ({"where": {"depth": 2}}, "number 1 names depth, which is not a factor of the study"),
-        ({"caption": "BLEU"}, "caption=BLEU"),
         ({"over": "layer"}, "metric=test/bleu .*over=layer.*gradient/first or"),
     ],
 )

@@ -12,10 +12,8 @@ from ablate.sweep.begin import command_of
 @pytest.mark.parametrize(
     ("override", "recorded"),
     [
-        ("model/residual=pre_ln", "model/residual=pre_ln"),
         ("paths.results=/home/me/results", ""),
         ("data.root=/home/me/corpus", "data.root=FOLDER"),
-        ("data.root=~/corpus", "data.root=FOLDER"),
         ("data.root='/home/me/a corpus'", "data.root='FOLDER'"),
         ("data.train=[/one/train.en,texts/two]", "data.train=[FOLDER,texts/two]"),
         ("data.root=texts/de", "data.root=texts/de"),
@@ -29,7 +27,7 @@ def test_places_of_one_machine_are_not_told(override, recorded):
 
 @pytest.mark.parametrize(
     ("folder", "recorded"),
-    [("conf", "conf"), ("a b/conf", "a b/conf"), (".", "."), ("/elsewhere/conf", "FOLDER")],
+    [("conf", "conf"), ("a b/conf", "a b/conf"), ("/elsewhere/conf", "FOLDER")],
 )
 @pytest.mark.parametrize("absolute", [True, False])
 def test_a_folder_of_the_users_configs_is_part_of_the_command(
@@ -44,9 +42,7 @@ def test_a_folder_of_the_users_configs_is_part_of_the_command(
 @pytest.mark.parametrize(
     ("grid", "kept"),
     [
-        (["hydra.mode=MULTIRUN"], []),
         (["hydra.mode=MULTIRUN", "hydra.sweep.dir=/tmp/x"], []),
-        (["hydra.sweeper.params.seed=range(7)"], ["hydra.sweeper.params.seed=range(7)"]),
         (["+hydra.sweeper.params.a/b=c"], ["+hydra.sweeper.params.a/b=c"]),
     ],
 )

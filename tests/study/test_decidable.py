@@ -3,7 +3,6 @@
 import pytest
 
 from ablate.errors import UserError
-from ablate.plan.power import reason
 from ablate.verdict.conclude import conclude
 from ablate.verdict.study_checks import check_study
 
@@ -58,7 +57,7 @@ def test_room_to_differ_leaves_the_rule(judged, means, changes, verdict):
     assert "problem" not in entry
 
 
-@pytest.mark.parametrize("value", [0.0, 3.5, 60.0])
+@pytest.mark.parametrize("value", [0.0, 60.0])
 def test_arms_that_compute_the_same_are_not_better(claim, run, evidence, value):
     runs = [run(arm, s, **{"test/chrf": value + s}) for arm in (PRE, POST) for s in range(6)]
     entry = conclude(evidence(runs, claim(metric="test/chrf", margin=0.5)))["claims"][0]
@@ -66,7 +65,7 @@ def test_arms_that_compute_the_same_are_not_better(claim, run, evidence, value):
     assert entry["problem"]["code"] == "identical"
 
 
-@pytest.mark.parametrize("metric", ["heads/encoder_self", "measure/place", "residual/drift"])
+@pytest.mark.parametrize("metric", ["heads/encoder_self", "residual/drift"])
 def test_what_is_measured_inside_is_about_models_that_learned(claim, run, evidence, metric):
     def verdict(bleu, **more):
         runs = [
@@ -99,11 +98,7 @@ def test_the_loss_does_not_hide_a_bleu_at_its_floor(claim, run, evidence):
     other = {"model/residual": "none"}
     runs = [
         run(arm, s, unigram_nll=5.2, **{"test/nll": nll + s / 1000, "test/bleu": bleu})
-        for arm, nll, bleu in (
-            (PRE, 4.8, 0.01),
-            (POST, 4.9, 0.02),
-            (other, 1.0, 60.0),
-        )
+        for arm, nll, bleu in ((PRE, 4.8, 0.01), (POST, 4.9, 0.02), (other, 1.0, 60.0))
         for s in range(5)
     ]
     entry = conclude(evidence(runs, claim(better="lower", margin=0.01)))["claims"][0]
@@ -119,13 +114,3 @@ def test_a_margin_beyond_the_scale_is_refused_before_the_runs(claim, evidence, m
     ):
         check_study(evidence([], claim(metric=metric, margin=margin)).study)
     check_study(evidence([], claim(metric=metric, margin=margin / 200)).study)
-
-
-@pytest.mark.parametrize(
-    ("mean", "why"), [(99.9, "below the best"), (0.0, "nothing was learned"), (50.0, "")]
-)
-def test_a_plan_says_it_from_earlier_runs(claim, arms, evidence, mean, why):
-    made = ([mean + x / 1000 for x in (0.0, 0.01, 0.02)] for _ in range(2))
-    asked = claim(metric="test/bleu")
-    doubt = reason(asked, evidence(arms(*made, metric="test/bleu"), asked))
-    assert (why in doubt) and bool(why) == bool(doubt)

@@ -128,12 +128,6 @@ def test_a_report_has_all_details_of_an_exact_claim(evidence, claim, run, metric
     assert named(answer, answer).keys() - shown <= {"Paired seeds"}  # in "Seeds that hold"
 
 
-def test_a_deviation_that_is_no_number_is_written_as_such(details):
-    alone = {"kind": "exact", "metric": "probe/x", "treatment": {}, "baseline": {}, "margin": 0.0}
-    fields = details({1: [0.0, None]}, **alone, tolerance=0.0)  # null in the files
-    assert fields["Largest deviation"] == "NaN"
-
-
 @pytest.mark.parametrize("values", [[0.0, None], [None, 0.0]])
 @pytest.mark.parametrize("bound", [{"tolerance": 0.1}, {"margin": 0.1}], ids=str)
 def test_no_tolerance_and_no_margin_supports_what_is_no_number(evidence, claim, run, values, bound):

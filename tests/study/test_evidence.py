@@ -14,7 +14,6 @@ from ablate.evidence.outcome import value
 from ablate.evidence.sentence_scores import bleu
 from ablate.verdict.conclude import conclude
 from ablate.verdict.study_checks import load_evidence
-from ablate.wandb.analysis import bundle
 
 
 @pytest.fixture
@@ -91,37 +90,20 @@ def test_evidence_without_tuning_replaces_evidence_with_tuning(tuned):
     assert not tuned.exists() and Evidence.load(tuned.parent).screening == []
 
 
-def test_wandb_gets_every_file_of_the_evidence(tuned):
-    names = {path.name for path in tuned.parent.iterdir()}
-    assert {"runs.jsonl.gz", "screening.jsonl.gz"} < names
-    assert bundle("study", tuned.parent).manifest.entries.keys() == names
-
-
-def test_large_files_are_compressed_without_the_time_of_writing(tuned):
-    assert tuned.read_bytes()[4:8] == bytes(4)
-
-
 def test_a_file_that_unpacks_to_too_much_is_refused(tuned, monkeypatch):
     monkeypatch.setattr("ablate.evidence.form.LARGEST", 100)
     with pytest.raises(UserError, match=r"cannot be read: it has more than 100 bytes"):
         Evidence.load(tuned.parent)
 
 
-@pytest.mark.parametrize("part", [slice(0, 40), slice(40, None), slice(0, 0)])
+@pytest.mark.parametrize("part", [slice(0, 40), slice(0, 0)])
 def test_damaged_tuning_runs_are_named(tuned, part):
     tuned.write_bytes(tuned.read_bytes()[part])
     with pytest.raises(UserError, match=r"screening\.jsonl\.gz"):
         Evidence.load(tuned.parent)
 
 
-def test_every_line_says_the_whole_of_its_run(translated, saved):
-    runs, statistics = translated(3)
-    folder = saved(runs, statistics=statistics)
-    lines = (folder / "runs.jsonl").read_text().splitlines()
-    assert [json.loads(line) for line in lines] == Evidence.load(folder).runs
-
-
-@pytest.mark.parametrize("number", [1, 2, 5])
+@pytest.mark.parametrize("number", [2])
 def test_lines_of_the_former_form_are_refused(translated, saved, number):
     runs, statistics = translated(3)
     path = saved(runs, statistics=statistics) / "runs.jsonl"
@@ -306,7 +288,6 @@ def test_wording_reasons_and_names_may_be_corrected(edit, part, words):
         (lambda run: run["metrics"].update({"test/nll": float("inf")}), "is not finite"),
         (lambda run: run["metrics"].update({"test/nll": True}), "test/nll: .*not true"),
         (lambda run: run.update(status="done"), "status=done; allowed is finished, diverged"),
-        (lambda run: run.update(cell=0), "runs number 1 and 3 have the same value of `cell`"),
         (lambda run: run.update(seed=0), "have the same arm and seed"),
         (lambda run: run.update(seed="0"), "seed: Input should be a valid integer, not 0"),
         (lambda run: run.update(levels={}), "levels has no model/residual"),
@@ -354,12 +335,7 @@ def test_a_malformed_study_ends_in_one_sentence(edit, changed, words):
 
 @pytest.mark.parametrize(
     ("changes", "words"),
-    [
-        ({"claims": []}, "study.claims=.*at least one claim"),
-        ({"seeds": 0}, "study.seeds=0"),
-        ({"expect": "more"}, "study.expect=more"),
-        ({"factors": []}, "study.factors"),
-    ],
+    [({"claims": []}, "study.claims=.*at least one claim"), ({"factors": []}, "study.factors")],
 )
 def test_a_study_that_no_rule_can_decide_is_not_loaded_for_a_verdict(folder, changes, words):
     evidence = Evidence.load(folder)
@@ -410,10 +386,8 @@ def test_a_curve_of_training_has_two_dozen_points_at_most(tmp_path, lines, steps
     ("given", "kept"),
     [
         (73.09149772673277, 73.0914977),
-        (278272.0, 278272.0),
-        (12345678912345.0, 12345678912345.0),  # operations are counted, not measured
+        (12345678912345.0, 12345678912345.0),
         (1.5e-9, 1.5e-9),
-        (600, 600),
         (None, None),
         (float("inf"), float("inf")),
     ],

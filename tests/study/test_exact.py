@@ -34,7 +34,7 @@ def probed(run):
         ((0.0, -3.0), 0.0, "refuted"),
         ((1e-9, -1e-9), 1e-8, "supported"),
         ((0.0, math.nan), 0.0, "refuted"),
-        ((0.0, None), 0.0, "refuted"),  # what a file makes of NaN
+        ((0.0, None), 0.0, "refuted"),
         ((), 0.0, "inconclusive"),
     ],
 )

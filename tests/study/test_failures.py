@@ -128,14 +128,14 @@ def test_failed_runs_of_the_middle_level_say_nothing_about_a_trend(
     assert entry["verdict"] == "inconclusive"
 
 
-@pytest.mark.parametrize(("seeds", "failed"), [(4, 3), (3, 2), (2, 1)])
+@pytest.mark.parametrize(("seeds", "failed"), [(4, 3), (2, 1)])
 def test_too_few_pairs_that_learned_decide_nothing(judged, seeds, failed):
     entry = judged(seeds, 0, failed)
     assert entry["verdict"] == "inconclusive"
     assert entry["problem"]["code"] == "too_few_learned"
 
 
-@pytest.mark.parametrize("failed", [1, 2, 3])
+@pytest.mark.parametrize("failed", [1, 3])
 def test_rates_that_are_alike_leave_the_question_to_the_pairs_that_learned(judged, failed):
     entry = judged(12, failed, failed)
     assert (entry["verdict"], entry["pairs"]) == ("supported", 12 - failed)

@@ -23,7 +23,7 @@ def test_two_arms_at_bleu_0_are_not_the_same(claim, arms, evidence, kind, margin
     assert entry["problem"]["code"] == "nothing_learned"
 
 
-@pytest.mark.parametrize("metric", ["test/nll", "test/bleu", "test/chrf", "heads/encoder_self"])
+@pytest.mark.parametrize("metric", ["test/nll", "test/bleu"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_two_arms_that_collapsed_are_not_the_same(claim, run, evidence, kind, metric):
     measured = {"heads/encoder_self": 0.2} if metric.startswith("heads") else {}

@@ -23,10 +23,6 @@ def test_one_claim_is_left_alone():
     ]
 
 
-def test_no_claim_is_none():
-    assert adjust([], []) == []
-
-
 def test_claims_may_have_their_own_alpha():
     adjusted = adjust([{"supported": 0.02}, {"supported": 0.02}], [0.1, 0.05])
     # the first is more significant for its alpha and bears the factor 2

@@ -26,7 +26,7 @@ def test_without_sentences_it_is_the_power_of_a_t_test(claim):
 
 
 @pytest.mark.parametrize("kind", ["superiority", "equivalence", "non_inferiority"])
-@pytest.mark.parametrize("truth", [-0.3, 0.0, 1.5])
+@pytest.mark.parametrize("truth", [-0.3, 1.5])
 def test_the_power_of_every_rule_is_that_of_simulation(kind, truth):
     drawn = np.random.default_rng(0).normal(truth, 1.0, (20000, 8))
     error, mean = drawn.std(1, ddof=1) / 8**0.5, drawn.mean(1)

@@ -11,7 +11,7 @@ from ablate.stats.rates import Rates, p_values
 
 @pytest.mark.parametrize(
     ("first", "of_first", "second", "of_second"),
-    [(10, 10, 0, 10), (5, 10, 0, 10), (4, 10, 1, 10), (2, 5, 0, 5), (7, 12, 3, 9), (12, 20, 5, 20)],
+    [(10, 10, 0, 10), (4, 10, 1, 10), (2, 5, 0, 5), (7, 12, 3, 9)],
 )
 def test_at_no_difference_it_is_scipys_barnard(first, of_first, second, of_second):
     table = [[first, second], [of_first - first, of_second - second]]

@@ -52,7 +52,7 @@ def test_the_level_holds_within_one_and_a_half_points(name, seeds, monkeypatch):
     assert failures(robustness.checked(rates, {}, SWEEPS)) == []
 
 
-@pytest.mark.parametrize("name", ["exponential, variance x6", "trend, lognormal", "normal"])
+@pytest.mark.parametrize("name", ["exponential, variance x6", "normal"])
 def test_the_plain_t_is_false_more_often_where_noise_is_skewed(name, monkeypatch):
     monkeypatch.setattr(robustness, "SHAPES", {name: PROMISED[name]})
     (rates,) = robustness.robustness(SWEEPS, [10]).values()
@@ -92,7 +92,7 @@ def test_methods_of_the_literature_are_those_of_scipy():
     )
 
 
-@pytest.mark.parametrize("claims", [1, 10, 25])
+@pytest.mark.parametrize("claims", [1, 25])
 def test_one_claim_of_many_can_be_decided_with_ten_seeds(claims):
     rng = np.random.default_rng(0)
     plus, minus = rng.standard_normal((2, 10)) + np.array([[8.0], [0.0]])
@@ -115,7 +115,7 @@ def test_skewed_seeds_far_beyond_the_margin_decide_also_beside_other_claims(clai
     assert rule.decide(adjust([p, *other_tests], [0.05] * claims)[0], 0.05).status == "supported"
 
 
-@pytest.mark.parametrize("seeds", [5, 10, 20])
+@pytest.mark.parametrize("seeds", [5, 20])
 def test_the_corrected_quantile_rises_with_t_and_keeps_its_ratio_in_the_tail(seeds):
     furthest = stats.t.ppf(FURTHEST, seeds - 1)
     quantiles = [0.5 * furthest, furthest, 2 * furthest, 20 * furthest]
@@ -143,7 +143,7 @@ def test_the_end_of_the_long_tail_moves_more_and_its_p_value_with_it():
     assert skewed.method == "skewed t"
 
 
-@pytest.mark.parametrize("seeds", [5, 10, 30])
+@pytest.mark.parametrize("seeds", [5, 30])
 def test_the_skewness_is_that_of_the_arm_that_varies_more(seeds):
     rng = np.random.default_rng(seeds)
     wide, narrow = 5 * rng.exponential(size=seeds), rng.standard_normal(seeds)
@@ -171,7 +171,7 @@ def test_two_seeds_on_either_side_of_a_wide_gap_are_clusters(values, clustered):
     assert in_clusters(np.array(values, dtype=float)) == clustered
 
 
-@pytest.mark.parametrize("seeds", [2, 4, 6, 9, 12, 50])
+@pytest.mark.parametrize("seeds", [2, 6, 50])
 def test_a_verdict_states_the_larger_of_the_neighbouring_rates(seeds):
     for equivalence in (False, True):
         rate = false_rate(seeds, equivalence=equivalence)
@@ -182,11 +182,7 @@ def test_a_verdict_states_the_larger_of_the_neighbouring_rates(seeds):
     ("pre", "seeds", "reason"),
     [
         ([1.0, 1.2, 0.9, 1.1, 1.05], 5, FEW),
-        (
-            [1.0, 1.2, 0.9, 1.1, 1.05, 1.3, 0.8, 1.15, 0.95, 1.0, 1.1, -9.0],
-            12,
-            SKEWED,
-        ),
+        ([1.0, 1.2, 0.9, 1.1, 1.05, 1.3, 0.8, 1.15, 0.95, 1.0, 1.1, -9.0], 12, SKEWED),
         ([1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 5.0, 5.1, 5.2, 5.3, 5.4, 5.5], 12, CLUSTERED),
         ([1.0, 1.2, 0.9, 1.1, 1.05, 1.3, 0.8, 1.15, 0.95, 1.0, 1.1, 1.2], 12, HIDDEN),
     ],

@@ -23,7 +23,7 @@ def test_one_look_at_the_whole_plan_changes_no_number():
 
 
 @pytest.mark.parametrize("looks", [(0.5,), (0.4, 0.7, 1.0), (0.25, 0.5, 0.75)])
-@pytest.mark.parametrize("level", [1e-6, 0.00625, 0.025, 0.2])
+@pytest.mark.parametrize("level", [1e-6, 0.025])
 def test_a_repeated_p_value_is_at_most_the_level_where_the_look_decides(looks, level):
     bound = nominal(level, looks)
     assert bound < level

@@ -4,7 +4,6 @@ import pytest
 
 from ablate.errors import UserError
 from ablate.evidence.outcome import value
-from ablate.metric.table import metric_of
 from ablate.sweep.arms import check_metric
 
 RUN = {"status": "finished", "metrics": {}, "curve": {"step": [100, 200], "val/nll": [3.0, 1.0]}}
@@ -32,7 +31,3 @@ def test_a_claim_may_name_it_where_there_is_a_validation():
     for wrong, measured in (("steps_to/nll_x", {"val/nll"}), ("steps_to/nll_1", {"test/bleu"})):
         with pytest.raises(UserError, match="is measured in no run"):
             check_metric("metric", wrong, measured)
-
-
-def test_in_words():
-    assert metric_of("steps_to/nll_1.0").axis == "steps to a validation nll of 1.0"

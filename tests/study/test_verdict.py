@@ -75,7 +75,7 @@ def test_non_inferiority_is_one_sided(effect, margin, expected):
 
 
 @pytest.mark.parametrize("kind", ["superiority", "trend", "equivalence", "non_inferiority"])
-@pytest.mark.parametrize("effect", [-3.0, -0.9, 0.0, 0.5, 1.2, 4.0])
+@pytest.mark.parametrize("effect", [-3.0, -0.9, 0.5, 4.0])
 def test_the_sensitivity_is_what_the_rule_says_of_every_margin(kind, effect):
     difference = estimate(effect + SPREAD)
     turns = KINDS[kind].turns(difference, 0.05)

@@ -52,7 +52,7 @@ def test_a_cell_that_is_copied_is_the_cell_that_hydra_composes(master, small, tm
         assert cells[number].levels == alone.levels
 
 
-@pytest.mark.parametrize("key", ["optimizer.lr", "budget.warmup", "model.d_ff"])
+@pytest.mark.parametrize("key", ["budget.warmup", "model.d_ff"])
 def test_a_cell_with_another_value_of_a_nuisance_is_the_cell_that_hydra_composes(
     master, small, tmp_path, key
 ):

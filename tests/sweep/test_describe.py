@@ -30,13 +30,7 @@ def begun(tmp_path):
 
 @pytest.mark.parametrize(
     ("override", "seeds"),
-    [
-        ("seed=0,4,2", [0, 2, 4]),
-        ("seed=7", [7]),
-        ("seed=range(3,4)", [3]),
-        ("seed='1','2'", [1, 2]),
-        ("n_jobs=1", [*range(12)]),
-    ],
+    [("seed=0,4,2", [0, 2, 4]), ("seed='1','2'", [1, 2]), ("n_jobs=1", [*range(12)])],
 )
 def test_seeds_are_those_of_the_sweep(begun, override, seeds):
     assert begun(override).seeds == seeds
@@ -114,10 +108,7 @@ def test_a_key_that_a_variant_adds_is_a_setting_of_its_level(begun):
     assert levels["variant=swiglu"]  # a part has the registration of the whole screen
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [("{model.nokey:3}", "model.nokey"), ("{model/norm:nonorm}", "model/norm/nonorm")],
-)
+@pytest.mark.parametrize(("change", "message"), [("{model.nokey:3}", "model.nokey")])
 def test_a_wrong_variant_that_the_command_does_not_run_is_an_error(begun, change, message):
     words = (f"+study.screen.variants.odd={change}", "variant=baseline,swiglu", "seed=0")
     with pytest.raises(Exception, match=message):

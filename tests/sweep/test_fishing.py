@@ -11,6 +11,7 @@ defaults:
   - override /probe: dot_products
 name: fished
 budget: {seeds: 2}
+probe: {rows: 40}
 study:
   factors: [model.d_head]
   claims:

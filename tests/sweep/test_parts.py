@@ -20,6 +20,7 @@ defaults:
   - override /probe: dot_products
 name: probed
 budget: {seeds: 3}
+probe: {rows: 40}
 study:
   factors: [model.d_head]
   claims:

@@ -41,7 +41,7 @@ def screen():
 
 def test_a_config_that_shares_work_is_the_config_that_hydra_composes(screen):
     sweep, cells, tuning = screen
-    for cell in [*cells[::2], *tuning[::9]]:
+    for cell in [cells[0], cells[-1], tuning[-1]]:
         expected = alone(sweep, cell)
         for resolve in (False, True):
             trees = [

@@ -66,12 +66,7 @@ def call(monkeypatch, capfdbinary):
     return called
 
 
-@pytest.mark.parametrize(
-    "prompt",
-    [
-        "the cat 1\nand ä",
-    ],
-)
+@pytest.mark.parametrize("prompt", ["the cat 1\nand ä"])
 def test_a_prompt_is_continued(call, trained, prompt):
     words = ("generate", trained.documents, "tokens=30", "count=2", "seed=3")
     status, out, err = call(*words, text=prompt.encode())
@@ -97,26 +92,14 @@ def test_a_model_of_lines_continues_one_line(call, trained):
     assert status == 0 and out.startswith("the cat") and out.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("the ß".encode(), "'ß'"),
-        (b"caf\xe9", "byte 3"),
-    ],
-)
+@pytest.mark.parametrize(("text", "words"), [("the ß".encode(), "'ß'"), (b"caf\xe9", "byte 3")])
 def test_a_prompt_that_cannot_be_read(call, trained, text, words):
     status, out, err = call("generate", trained.documents, text=text)
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert words in err
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["temperature=-1"],
-        ["length=3"],
-    ],
-)
+@pytest.mark.parametrize("words", [["temperature=-1"], ["length=3"]])
 def test_settings_that_are_not_possible(call, trained, words):
     status, out, err = call("generate", trained.documents, *words)
     assert (status, out, err.count("\n")) == (2, "", 1)
