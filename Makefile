@@ -86,6 +86,7 @@ test-gpu: $(READY) ## a GPU's numbers beside the processor's (ten minutes); with
 
 lint: $(READY) ## style, types, spelling
 	$(BIN)/ruff check .
+	$(BIN)/ruff check --isolated --preview --select PLW1514 ablate experiments hydra_plugins lab  # UTF-8
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell ablate lab conf docs experiments hydra_plugins README.md CHANGELOG.md CONTRIBUTING.md
 	$(BIN)/mypy

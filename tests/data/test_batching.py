@@ -106,20 +106,6 @@ def test_the_batches_of_a_seed_never_change(sizes):
 
 
 @pytest.mark.parametrize("bucket", [True, False])
-def test_seed_and_epoch_alone_decide(sizes, bucket):
-    epochs = [training(sizes, epoch, bucket) for epoch in EPOCHS]
-    assert epochs == [training(sizes, epoch, bucket) for epoch in EPOCHS]
-    for first, second in ((epochs[0], epochs[1]), (epochs[1], epochs[2])):
-        assert first != second
-        assert sorted(map(sorted, first)) != sorted(map(sorted, second))  # other company, too
-    assert training(sizes, 0, bucket, seed=2) != epochs[0]
-
-
-def test_buckets_save_padding(sizes):
-    assert padding(training(sizes), sizes) < padding(training(sizes, bucket=False), sizes) / 3
-
-
-@pytest.mark.parametrize("bucket", [True, False])
 @pytest.mark.parametrize("world_size", [2, 8])
 def test_training_is_dealt_to_ranks(sizes, bucket, world_size):
     alone = training(sizes, 0, bucket)

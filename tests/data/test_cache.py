@@ -57,13 +57,6 @@ def test_holds_the_ids_of_every_line(tmp_path, corpus, scheme):
             assert ids.lengths(10).tolist() == [min(10, len(s) + 1) for s in sentences_of(ids)]
 
 
-def test_lines_are_encoded_in_chunks(tmp_path, corpus, monkeypatch):
-    whole = open_cache(tmp_path / "whole", corpus(), BPE).split("train")
-    monkeypatch.setattr("ablate.data.token_ids.CHUNK", 7)
-    parts = open_cache(tmp_path / "parts", corpus(), BPE).split("train")
-    assert [sentences_of(ids) for ids in parts] == [sentences_of(ids) for ids in whole]
-
-
 @pytest.mark.parametrize("scheme", [BPE])
 def test_the_number_of_threads_does_not_matter(tmp_path, corpus, monkeypatch, scheme):
     monkeypatch.setattr("ablate.data.token_ids.CHUNK", 9)

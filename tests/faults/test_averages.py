@@ -34,8 +34,8 @@ CALLBACKS = {
 AVERAGE = ("checkpoint.tested=average", "checkpoint.every=2", "checkpoint.average=3")
 TESTED = {"last": (), "best": ("checkpoint.tested=best",), "average": AVERAGE}
 FASTER = ("optimizer.lr=0.01", "search=greedy")
-CASES = [(name, tested) for name in CALLBACKS for tested in TESTED]
 FEW = [("ema", "best"), ("own", "last")]
+CASES = [*FEW, ("ema", "average"), ("mean", "last"), ("swa", "last"), ("swa", "average")]
 pytestmark = pytest.mark.filterwarnings("ignore:SWA is currently")
 SLOW = pytest.mark.slow
 cases = pytest.mark.parametrize(

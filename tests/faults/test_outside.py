@@ -14,17 +14,14 @@ THEIRS = Path(__file__).parent / "theirs.py"
 # what is chosen, the level that is theirs first, and the YAML of that
 LEVELS = {
     "model/position=counting": "_target_: theirs.Counting\n_partial_: true\n",
-    "model/position=turned": "_target_: theirs.Turned\n_partial_: true\n",
     "model/position=nearer": "_target_: theirs.Nearer\n_partial_: true\nslope: 0.5\n",
     "model/attention=summed": "_target_: theirs.Summed\n_partial_: true\n",
     "model/residual=two_streams": "_target_: theirs.TwoStreams\n_partial_: true\n",
-    "model/residual=deeper": "_target_: theirs.Deeper\n_partial_: true\n",
     "model/norm=over_the_batch": "_target_: theirs.OverTheBatch\n_partial_: true\n",
     "model=recurrent": "_target_: theirs.Recurrent\nd_model: 16\n",
     "model=next task=language_model": "_target_: theirs.Next\nd_model: 16\n",
     "task=backwards": "_target_: theirs.Backwards\n",
     "loss=of_all_rows": "_target_: theirs.OfAllRows\n",
-    "initial=halved": "_target_: theirs.Halved\n",
     "adapt=low_rank": "_target_: theirs.LowRank\nrank: 2\n",
 }
 # in one stack alone

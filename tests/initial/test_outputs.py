@@ -65,7 +65,7 @@ def test_output_projections_alone_differ_from_the_rule(made, model, words, subla
             assert zero[name].equal(value) and scaled[name].equal(value)
 
 
-@pytest.mark.parametrize("std", [0.02, 0.1])
+@pytest.mark.parametrize("std", [0.1])
 @pytest.mark.parametrize(("model", "words", "sublayers"), MODELS)
 def test_one_standard_deviation_for_all(made, model, words, sublayers, std):
     for name, value in values(made("normal", *words, f"initial.std={std}", model=model)).items():
@@ -95,7 +95,7 @@ def test_a_stack_of_zero_outputs_is_its_last_norm(made, norm, block):
 
 
 @pytest.mark.parametrize("initial", ["gpt2", "depth_scaled"])
-@pytest.mark.parametrize("model", ["decoder_only", "encoder_only", "micro"])
+@pytest.mark.parametrize("model", ["decoder_only", "micro"])
 def test_two_rules_for_the_depth_are_refused(made, initial, model):
     with pytest.raises(UserError, match=rf"initial={initial} .*model/residual \(DeepNorm\)"):
         made(initial, "model/residual=deep_norm", model=model)
@@ -116,7 +116,6 @@ def test_one_deviation_is_scaled_by_the_residual(made):
         ("rnn", []),
         ("decoder_only", ["model/feed_forward=none", "model/projections=no_output"]),
         ("encoder_only", ["model/feed_forward=none", "model/projections=none"]),
-        ("decoder_only", ["model/projections=no_output"]),
         ("micro", ["model/projections@model.cross.projections=no_output"]),
     ],
 )
@@ -126,7 +125,7 @@ def test_a_model_without_output_projections_is_refused(made, initial, model, wor
 
 
 @pytest.mark.parametrize("residual", ["peri_ln", "none"])
-@pytest.mark.parametrize("model", ["decoder_only", "encoder_only", "micro"])
+@pytest.mark.parametrize("model", ["decoder_only", "encoder_only"])
 def test_outputs_of_0_before_a_norm_are_refused(made, residual, model):
     with pytest.raises(UserError, match=r"initial=zero_output .*\((PeriLN|NoSkip)\)"):
         made("zero_output", f"model/residual={residual}", model=model)

@@ -63,7 +63,7 @@ def test_without_words_the_claims_are_counted(ask, verdict):
     assert output.splitlines()[-1].startswith(f"{ALL} claims: 0 supported, 1 refuted, ")
 
 
-@pytest.mark.parametrize("words", [["word=warm-up"], ["warm-up", "pre-ln"], ["pre-ln", "WARM-UP"]])
+@pytest.mark.parametrize("words", [["word=warm-up"], ["pre-ln", "WARM-UP"]])
 def test_a_search_shows_the_sentence_that_an_experiment_tested(ask, verdict, words):
     """The README quotes a sentence that no document states, beside a claim of a document."""
     quoted = "Without learning-rate warm-up, Pre-LN reaches a higher BLEU than Post-LN."
@@ -99,17 +99,10 @@ def test_where_a_verdict_comes_from_and_where_it_differs(ask, verdict):
     ("filters", "amount"),
     [
         (("document=paper explained",), None),
-        (("word=Linformer",), 1),
         (("word=LINFORMER",), 1),
         (("REMEDY", "linformer"), 1),
-        (("linformer", "no such text"), 0),
         (("word=linformer", "no such text"), 0),
-        (("experiment=a",), 1),
         (("experiment=A", "state=refuted"), 0),
-        (("state=supported",), 1),
-        (("experiment=a", "state=refuted"), 0),
-        (("state=tested",), 1),
-        (("state=refuted",), 0),
         (("state=not tested",), ALL - STANDING - 1),
     ],
 )
@@ -130,10 +123,7 @@ def test_a_document_is_found_where_it_only_repeats_a_claim(ask):
     ("arguments", "sentence"),
     [
         (["docum=notes"], "unknown argument docum=: did you mean document=? allowed here is"),
-        (["state=undecidet"], "state=undecidet: it must be supported or refuted"),
         (["state="], "state= has no value: it must be supported"),
-        (["--jsn"], "unknown argument --jsn"),
-        (["--json=x"], "--json"),
         (["experiments=nowhere"], "experiments=nowhere: it must be a folder that exists"),
     ],
 )

@@ -42,7 +42,7 @@ def test_without_a_study_a_claim_is_not_tested(ledger):
     assert {entry.verdict for entry in entries.values()} == {"not tested", "not testable"}
 
 
-@pytest.mark.parametrize("metric", ["parameters", "probe/model", "test/bleu"])
+@pytest.mark.parametrize("metric", ["parameters", "test/bleu"])
 def test_a_value_that_training_cannot_change_needs_no_real_text(verdict, folders, metric):
     verdict("experiments/study", {CLAIM: "supported"})
     path = folders / "experiments" / "study" / "verdict.json"
@@ -116,10 +116,7 @@ def test_smoke_tests_are_no_verdicts(ledger, verdict):
     assert entries["pe_unique"].verdict == "not tested"
 
 
-@pytest.mark.parametrize(
-    "content",
-    ["", "{", "[]", '{"claims": 3}', '{"claims": [{"id": "a"}]}', '{"claims": [{}], "regime": 1}'],
-)
+@pytest.mark.parametrize("content", ["{", '{"claims": 3}', '{"claims": [{}], "regime": 1}'])
 def test_a_damaged_verdict_is_named_and_passed_over(ledger, verdict, folders, content):
     verdict("experiments/good", {CLAIM: "supported"})
     verdict("experiments/bad", {CLAIM: "refuted"}, time=900)

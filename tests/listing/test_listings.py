@@ -64,9 +64,7 @@ def test_no_text_with_the_digest_nothing_runs(tmp_path):
         source(read("mt_norm"), tmp_path, "printed")
 
 
-@pytest.mark.parametrize(
-    "event", ["socket.connect", "subprocess.Popen", "os.system", "ctypes.dlopen", "os.fork"]
-)
+@pytest.mark.parametrize("event", ["socket.connect", "subprocess.Popen", "ctypes.dlopen"])
 def test_network_and_processes_are_refused(event):
     with pytest.raises(PermissionError, match=event):
         refuse(event, ())

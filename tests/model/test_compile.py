@@ -25,8 +25,8 @@ def trace(*options):
     return done.stdout.splitlines()
 
 
-def test_a_language_model_and_a_translator_are_one_graph_each():
-    assert len(trace("model=decoder_only", "model/position=rotary")) == 2
+def test_a_language_model_is_one_graph():
+    assert len(trace("model=decoder_only")) == 1
 
 
 @pytest.mark.slow

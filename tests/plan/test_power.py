@@ -105,7 +105,7 @@ def test_a_part_of_a_study_has_no_power_and_equal_claims_share_a_line(seen):
     assert math.isfinite(seen({})[0].least[8])
 
 
-@pytest.mark.parametrize(("seeds", "warned"), [(1, True), (2, True), (3, True), (6, False)])
+@pytest.mark.parametrize(("seeds", "warned"), [(1, True), (3, True), (6, False)])
 def test_a_plan_says_that_its_seeds_are_too_few_to_decide_anything(seen, seeds, warned):
     assert bool(_too_few(seeds, seen({}, seeds=seeds))) == warned
 

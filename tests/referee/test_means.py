@@ -10,7 +10,7 @@ from statsmodels.stats.weightstats import CompareMeans, DescrStatsW, ttost_ind
 from ablate.stats.estimate import estimate
 from ablate.stats.means import contrast, mean_of, slope, variance_of
 
-SIZES = [(4, 9), (2, 30), (25, 25), (3, 2)]
+SIZES = [(4, 9), (2, 30), (3, 2)]
 SAME = {"rel": 1e-9, "abs": 1e-15}
 
 
@@ -35,7 +35,7 @@ def test_two_arms_are_compared_as_welch_does(sizes):
 
 
 @pytest.mark.parametrize("sizes", SIZES)
-@pytest.mark.parametrize("margin", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize("margin", [0.1, 4.0])
 def test_two_one_sided_tests_of_equivalence_are_those_of_statsmodels(sizes, margin):
     arms = samples(sizes, 1)
     p = ttost_ind(*arms, -margin, margin, usevar="unequal")[0]
@@ -45,7 +45,7 @@ def test_two_one_sided_tests_of_equivalence_are_those_of_statsmodels(sizes, marg
     )
 
 
-@pytest.mark.parametrize("size", [2, 5, 40])
+@pytest.mark.parametrize("size", [2, 40])
 def test_pairs_and_targets_are_tested_by_the_t_of_one_sample(size):
     (values,) = samples([size])
     difference, theirs = mean_of(values, "t"), stats.ttest_1samp(values, 0.0, alternative="greater")
@@ -53,7 +53,7 @@ def test_pairs_and_targets_are_tested_by_the_t_of_one_sample(size):
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-@pytest.mark.parametrize("size", [4, 9, 30])
+@pytest.mark.parametrize("size", [4, 30])
 def test_pairs_are_corrected_for_skewness_as_the_seeds_of_a_sweep(size, sign):
     random = np.random.default_rng(size)
     plus, minus = sign * random.exponential(size=size), random.normal(size=size)
@@ -76,7 +76,7 @@ def test_the_corrected_interval_holds_what_its_p_value_does_not_reject(sizes):
     )
 
 
-@pytest.mark.parametrize("size", [4, 11, 60])
+@pytest.mark.parametrize("size", [4, 60])
 def test_slopes_are_least_squares(size):
     (y,) = samples([size])
     x = np.geomspace(1, 50, size)
@@ -94,7 +94,7 @@ def test_a_slope_without_noise_has_the_p_value_of_permutations(x, p):
         assert slope(levels, y, "slope").p_at_most(0.0) == pytest.approx(p)
 
 
-@pytest.mark.parametrize("sizes", [(5, 5, 5, 5), (3, 8, 4, 9), (2, 30, 7, 2)])
+@pytest.mark.parametrize("sizes", [(3, 8, 4, 9), (2, 30, 7, 2)])
 def test_an_interaction_is_a_contrast_with_satterthwaites_degrees_of_freedom(sizes):
     arms = samples(sizes)
     variances = [arm.var(ddof=1) / len(arm) for arm in arms]
@@ -132,7 +132,7 @@ def test_single_runs_decide_nothing():
     assert difference.effect == pytest.approx(-1.05)
 
 
-@pytest.mark.parametrize("power", [-18, -13, -9, 0, 9, 18, 140])
+@pytest.mark.parametrize("power", [-18, 0, 140])
 def test_a_change_of_units_changes_no_test(power):
     random, unit = np.random.default_rng(3), 10.0**power
     a, b = random.normal(1.0, 0.1, 8), random.normal(1.05, 0.1, 7)

@@ -11,8 +11,8 @@ from ablate.errors import UserError
 ASKED = {"arm": "version", "metric": "loss", "better": "lower", "baseline": "1.1"}
 VALUES = {"1.1": [3.0, 3.1, 3.2], "1.10": [2.0, 2.1, 2.2], "1.2": [1.0, 1.1, 1.2]}
 # two names that are one number, and that a reader could take for one arm
-ALIKE = [("12", "0012"), ("1", "1.0"), ("1.0", "1.00"), ("1e3", "1000"), ("7", "+7"), ("1_0", "10")]
-FORMS = ["csv", "tsv", "jsonl", "parquet", "frame"]
+ALIKE = [("12", "0012"), ("1", "1.0"), ("1_0", "10")]
+FORMS = ["csv", "jsonl", "parquet"]
 
 
 def written(form, folder, values=VALUES):

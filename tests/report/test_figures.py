@@ -141,14 +141,7 @@ def test_effects_show_interval_margin_and_every_seed(evidence):
 
 @pytest.mark.parametrize(
     ("kinds", "sentence"),
-    [
-        (["superiority"], "The claimed direction is to the right of 0."),
-        (["equivalence"], ""),
-        (
-            ["superiority", "equivalence"],
-            "If a claim has a direction, the claimed direction is to the right of 0.",
-        ),
-    ],
+    [(["superiority"], "The claimed direction is to the right of 0."), (["equivalence"], "")],
 )
 def test_an_equality_has_no_direction(evidence, kinds, sentence):
     claims = [{"id": kind, "kind": kind} for kind in kinds]
@@ -264,9 +257,7 @@ def test_arms_without_a_curve_are_not_taken_for_one(evidence):
     assert {t.get_text() for t in figure.picture.findobj(Text)} >= {"Pre-LN", "Post-LN"}
 
 
-@pytest.mark.parametrize(
-    "span", [(1e-20, 1), (1e-12, 1), (1e-6, 3), (1e-3, 1), (0.1, 2), (0.3, 0.5)]
-)
+@pytest.mark.parametrize("span", [(1e-20, 1), (1e-6, 3), (0.3, 0.5)])
 def test_a_logarithmic_axis_has_numbers_however_wide_it_is(span):
     with style():
         picture = Picture(figsize=(6, 2.2))

@@ -20,12 +20,7 @@ ALWAYS = (
     "How each answer was reached",
     "To run it again",
 )
-SOMETIMES = (
-    "Every run",
-    "Learning curves",
-    "Tuning",
-    "Beside the published numbers",
-)
+SOMETIMES = ("Every run", "Learning curves", "Tuning", "Beside the published numbers")
 pytestmark = pytest.mark.xdist_group("report")  # one process makes the evidence of every kind
 NUMBER = {"metric": "test/bleu", "regime": "WMT14", "source": "arXiv:1706.03762, table 3"}
 
@@ -196,34 +191,6 @@ def test_what_fresh_seeds_said_stands_beside_the_first_verdict(report, evidence,
     assert f"Fresh seeds: **{word.upper()}**. " in text.partition("## How it was measured")[0]
     assert "Not reproduced: every other outcome" in text
     assert "Fresh seeds" not in report()
-
-
-@pytest.mark.parametrize(
-    ("kind", "test"),
-    [
-        ("equivalence", "Claim: equivalence. Measured: test BLEU in points. Margin: 2 (a reason)."),
-        (
-            "superiority",
-            "Claim: superiority. Measured: test BLEU in points; claimed to be higher in the first "
-            "arm. Margin: 2 (a",
-        ),
-        (
-            "non_inferiority",
-            "Claim: non-inferiority. Measured: test BLEU in points; claimed not to be lower in "
-            "the first arm by more than the margin. Margin: 2 (a reason).",
-        ),
-    ],
-)
-def test_the_direction_of_a_claim_is_that_of_its_kind(kind, test):
-    claim = {"kind": kind, "metric": "test/bleu", "better": "higher", "margin": 2.0, "minus": {}}
-    (line,) = measured([claim | {"margin_reason": "a reason"}])
-    assert line.startswith(test)
-
-
-def test_an_interaction_is_about_the_difference_between_arms():
-    claim = {"kind": "superiority", "metric": "test/nll", "better": "lower", "margin": 0.0}
-    (line,) = measured([claim | {"minus": {"optimizer.lr": 0.1}}])
-    assert line.endswith("; the difference between the arms is claimed to be lower.")
 
 
 def test_claims_that_are_tested_alike_share_a_line():

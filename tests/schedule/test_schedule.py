@@ -45,7 +45,7 @@ def test_wsd_refuses_a_decay_within_the_warmup(warmup):
         WarmupStableDecay(warmup=warmup, steps=10, decay=0.2)
 
 
-@pytest.mark.parametrize("final", [0.0, 0.1, 0.5, 1.0])
+@pytest.mark.parametrize("final", [0.0, 0.5])
 def test_a_cosine_ends_at_its_final_share(final):
     schedule = Cosine(warmup=4, steps=20, final=final)
     assert [schedule(step) for step in range(1, 5)] == [0.25, 0.5, 0.75, 1]

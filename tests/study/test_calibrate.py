@@ -11,13 +11,9 @@ from ablate.evidence.sentence_scores import contributions
 from ablate.stats.estimate import estimate
 from lab.calibration import calibrate
 from lab.calibration.check import Row, failures
-from lab.calibration.fishing import ROUTES
-from lab.calibration.planned import PROMISES
 from lab.calibration.rivals import Weights, bootstraps, satterthwaite, t_over_seeds
-from lab.calibration.sequential import CASES, sequential
 from lab.calibration.simulate import KINDS, Design
-from lab.calibration.stress import stress
-from lab.calibration.tables import Tried, document, noise_of
+from lab.calibration.tables import Tried
 from lab.calibration.trial import OURS, SimulatedSweep
 
 SWEEPS = 150
@@ -89,28 +85,6 @@ def test_intervals_that_know_the_sentences_are_longer(parts):
         return ends[1] - ends[0]
 
     assert length(t_over_seeds(parts, 0.95)) < length(satterthwaite(parts, 0.95))
-
-
-def test_the_tables_have_a_row_for_every_noise_and_number_of_seeds():
-    results = {(kind, 3): calibrate.simulate(kind, 3, 1) for kind in KINDS}
-    promises = {
-        kind: {f"{name}{part}": 0.8 for name in PROMISES for part in ("", ": planned", ": seeds")}
-        for kind in KINDS
-    }
-    tried = Tried({name: sequential(name, range(1)) for name in CASES}, dict.fromkeys(ROUTES, 0.01))
-    text = document(PAGE.read_text(), results, promises, stress(1, [5]), tried, 1, 1000, 2.0)
-    assert all(f"| {row} | " in text for row in (*CASES, *ROUTES))
-    assert "## False verdicts" in text and "## Noise" in text
-    assert all(f"| {row}, 5 |" in text for row in ("0.3", "2 BLEU apart"))
-    assert all(text.count(f"| {kind}, 3 |") == 3 for kind in KINDS)
-
-
-@pytest.mark.parametrize("skewness", [1.3])
-def test_noise_is_planned_as_the_most_seeds_have_shown_it(skewness):
-    sizes = {"seed": 1.0, "sentence": 0.1, "rest": 0.5, "skewness": skewness}
-    few, many = ({f"noise: {name}": n * x for name, x in sizes.items()} for n in (9.0, 1.0))
-    planned = noise_of({("similar arms", 3): few, ("similar arms", 20): many}, "similar arms", 300)
-    assert (planned.pairs, planned.seed_variance, planned.skewness) == (20, 1.5, skewness)
 
 
 @pytest.mark.parametrize(("wrong", "fails"), [(50, 0), (65, 0), (80, 1)])

@@ -42,10 +42,7 @@ def study(tune=None, expect="different", **changes):
     "changes",
     [
         {"kind": "equivalence", "margin": 1.0, "margin_reason": "why not"},
-        {"kind": "exact", "treatment": {}, "baseline": {}},
-        {"kind": "stability", "metric": "unstable", "better": "lower"},
         {"kind": "trend", "over": "n", "treatment": {}, "baseline": {}},
-        {"where": {"n": 1}, "minus": {"n": 2}},
         {"kind": "non_inferiority", "margin": 1.0, "margin_reason": "x", "loses": {"n": 1}},
         {"tune": TUNE},
     ],
@@ -58,19 +55,12 @@ def test_a_sound_study_is_accepted(changes):
     ("changes", "words"),
     [
         ({"kind": "equality"}, "mine: kind=equality; allowed is exact, superiority"),
-        ({"where": {"seeds": 1}}, "where names seeds, which is not a factor.*allowed is schedule"),
         ({"treatment": {"scedule": "noam"}}, "treatment names scedule"),
         ({"baseline": {"schedule": "noam"}}, "baseline={'schedule': 'noam'}"),
-        ({"alpha": 5}, "alpha=5"),
         ({"margin": -1.0}, "margin=-1.0; allowed is a finite number of at least 0"),
-        ({"alpha": float("nan")}, "alpha=nan"),
         (
             {"where": {"schedule": "noam"}},
             "where has schedule=noam, but baseline has schedule=constant",
-        ),
-        (
-            {"where": {"n": 1}, "minus": {"schedule": "noam"}},
-            "minus has schedule=noam, but baseline has schedule=constant",
         ),
         ({"margin": 1.0}, "margin=1.0 has no margin_reason"),
         (
@@ -82,9 +72,7 @@ def test_a_sound_study_is_accepted(changes):
             {"kind": "exact", "margin": 0.1, "margin_reason": "x", "tolerance": 0.2},
             "mine: tolerance=0.2 and margin=0.1; an exact claim has a tolerance",
         ),
-        ({"kind": "equivalence", "loses": {"m": 1}}, "loses names m, which is not a factor"),
         ({"expect": "nothing"}, "study.expect=nothing: allowed is different, identical"),
-        ({"tune": {**TUNE, "values": []}}, r"study.tune: values=\[\]"),
         ({"tune": {**TUNE, "metric": "test/bleu"}}, "study.tune: metric=test/bleu"),
     ],
 )

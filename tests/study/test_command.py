@@ -13,10 +13,8 @@ from ablate.sweep.begin import command_of
     ("override", "recorded"),
     [
         ("paths.results=/home/me/results", ""),
-        ("data.root=/home/me/corpus", "data.root=FOLDER"),
         ("data.root='/home/me/a corpus'", "data.root='FOLDER'"),
         ("data.train=[/one/train.en,texts/two]", "data.train=[FOLDER,texts/two]"),
-        ("data.root=texts/de", "data.root=texts/de"),
         ("data.url=https://example.org/a/b", "data.url=https://example.org/a/b"),
     ],
 )
@@ -25,10 +23,7 @@ def test_places_of_one_machine_are_not_told(override, recorded):
     assert shlex.split(line) == ["python", "-m", "ablate", *recorded.split(), "seed=1", "-m"]
 
 
-@pytest.mark.parametrize(
-    ("folder", "recorded"),
-    [("conf", "conf"), ("a b/conf", "a b/conf"), ("/elsewhere/conf", "FOLDER")],
-)
+@pytest.mark.parametrize(("folder", "recorded"), [("conf", "conf"), ("/elsewhere/conf", "FOLDER")])
 @pytest.mark.parametrize("absolute", [True, False])
 def test_a_folder_of_the_users_configs_is_part_of_the_command(
     folder, recorded, absolute, tmp_path, monkeypatch

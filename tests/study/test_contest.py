@@ -27,12 +27,10 @@ CLEAR = entry("supported", "large enough to matter")
         (CLEAR, entry("supported", "large enough to matter", 9.0), "reproduced"),
         (CLEAR, entry("supported", "direction only"), "weaker"),
         (entry("supported", "direction only"), CLEAR, "reproduced"),
-        (entry("refuted", "too small to matter"), entry("refuted"), "reproduced"),
         (CLEAR, entry("refuted"), "not reproduced"),
         (CLEAR, entry("inconclusive", effect=1.0, interval=(-1.0, 3.0)), "weaker"),
         (CLEAR, entry("inconclusive", effect=0.5, interval=(-1.0, 2.0)), "not reproduced"),
         (CLEAR, entry("inconclusive", effect=None, interval=None), "not reproduced"),
-        (entry("supported", interval=None), entry("supported", interval=None), "reproduced"),
         (entry("inconclusive"), CLEAR, "open"),
     ],
 )
@@ -62,9 +60,7 @@ def test_every_committed_contest_is_of_the_verdicts_beside_it(folder):
     "change",
     [
         {"verdict": "inconclusive"},
-        {"grade": "direction only"},
         {"effect": 1.0},
-        {"effect": None},
         {"reading": "another"},
         {"steps": 300, "short": {"steps": 300}},
     ],

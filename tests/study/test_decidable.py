@@ -28,9 +28,7 @@ def judged(claim, arms, evidence):
     [
         ((99.9, 99.8), {"kind": "superiority"}, "no_room"),
         ((0.998, 0.997), {"metric": "test/skill", "margin": 0.05}, "no_room"),
-        ((0.999, 0.995), {"metric": "test/accuracy", "margin": 0.1}, "no_room"),
         ((99.9, 99.8), {"kind": "equivalence"}, "at_ceiling"),
-        ((0.998, 0.999), {"metric": "test/word_f1", "kind": "non_inferiority"}, "no_room"),
         ((1.2, 1.5), {"kind": "non_inferiority", "margin": 2.0}, "no_room"),
         ((30.0, 0.01), {"kind": "non_inferiority"}, "arms_not_learned"),
     ],
@@ -105,9 +103,7 @@ def test_the_loss_does_not_hide_a_bleu_at_its_floor(claim, run, evidence):
     assert entry["verdict"] == "inconclusive"
 
 
-@pytest.mark.parametrize(
-    ("metric", "margin"), [("test/bleu", 100.0), ("test/skill", 1.5), ("val/chrf", 200.0)]
-)
+@pytest.mark.parametrize(("metric", "margin"), [("test/skill", 1.5)])
 def test_a_margin_beyond_the_scale_is_refused_before_the_runs(claim, evidence, metric, margin):
     with pytest.raises(
         UserError, match=f"margin={margin:g}.*{metric.rpartition('/')[2]}|BLEU|chrF"

@@ -2,9 +2,7 @@
 
 import pytest
 
-from ablate.report.content import measured
 from ablate.report.details import details as named
-from ablate.report.figures import figures
 from ablate.report.tables import comparable, fields_of
 from ablate.verdict.conclude import conclude
 from ablate.words.answer import with_words
@@ -65,38 +63,6 @@ def test_a_trend_says_over_what(details):
     fields = details(values, **alone, margin=0.5)
     assert fields["Slope over"] == "heads [model.n_heads], per doubling"
     assert fields["Estimate"] == "+1.72"
-
-
-@pytest.mark.parametrize(
-    ("scale", "sentence"),
-    [
-        ("log", "The slope of test BLEU with 6 layers minus that with 2 layers is -1.35 test BLEU"),
-        ("log_log", "The exponent of test BLEU with 6 layers minus that with 2 layers is -0."),
-    ],
-)
-def test_the_difference_of_two_slopes_is_not_called_a_slope(evidence, claim, run, scale, sentence):
-    runs = [
-        run(
-            {"model.n_heads": heads, "model.n_layers": layers},
-            seed,
-            **{"test/bleu": 20.0 + heads * (1 if layers == 2 else 0.1) + seed * heads / 100},
-        )
-        for heads in (1, 2, 4)
-        for layers in (2, 6)
-        for seed in range(4)
-    ]
-    factors = ["model.n_heads", "model.n_layers"]
-    asked = claim(
-        **{"kind": "trend", "over": "model.n_heads", "treatment": {}, "baseline": {}},
-        **{"where": {"model.n_layers": 6}, "minus": {"model.n_layers": 2}},
-        **{"metric": "test/bleu", "scale": scale, "margin": 0.0},
-    )
-    made_up = evidence(runs, asked, factors=factors)
-    verdict = conclude(made_up)
-    (answer,) = with_words(verdict)["claims"]
-    assert answer["evidence"].startswith(sentence)
-    assert "the difference between two slopes is claimed to be higher" in measured([answer])[0]
-    assert not [figure for figure in figures(made_up, verdict) if figure.name == "trend-1"]
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,6 @@ def probed(run):
         ((0.0, -3.0), 0.0, "refuted"),
         ((1e-9, -1e-9), 1e-8, "supported"),
         ((0.0, math.nan), 0.0, "refuted"),
-        ((0.0, None), 0.0, "refuted"),
         ((), 0.0, "inconclusive"),
     ],
 )
@@ -45,11 +44,7 @@ def test_all_cases_or_not_at_all(claim, probed, evidence, values, tolerance, ver
 
 @pytest.mark.parametrize(
     ("values", "verdict", "worst"),
-    [
-        ((0.05, -3.0), "supported", 0.05),  # below chance is no better than chance
-        ((0.15, -3.0), "refuted", 0.15),
-        ((None,), "refuted", pytest.approx(math.nan, nan_ok=True)),
-    ],
+    [((0.05, -3.0), "supported", 0.05), ((0.15, -3.0), "refuted", 0.15)],
 )
 def test_where_lower_is_better_a_value_below_the_tolerance_holds(
     claim, probed, evidence, values, verdict, worst
@@ -63,9 +58,7 @@ def test_where_lower_is_better_a_value_below_the_tolerance_holds(
     [
         ((0.5, -3.0), "supported", 0.5),
         ((0.5, 0.1), "refuted", 0.1),
-        ((0.5, 0.0), "refuted", 0.0),
         ((0.5, math.inf), "refuted", 0.5),
-        ((math.nan,), "refuted", pytest.approx(math.nan, nan_ok=True)),
         ((), "inconclusive", pytest.approx(math.nan, nan_ok=True)),
     ],
 )

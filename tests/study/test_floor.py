@@ -14,7 +14,7 @@ def only(collected):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("margin", [0.1, 2.0])
+@pytest.mark.parametrize("margin", [2.0])
 def test_two_arms_at_bleu_0_are_not_the_same(claim, arms, evidence, kind, margin):
     runs = arms([0.0, 0.01, 0.0, 0.02], [0.01, 0.0, 0.0, 0.0], metric="test/bleu")
     entry = only(evidence(runs, claim(kind=kind, metric="test/bleu", margin=margin)))

@@ -54,7 +54,7 @@ def test_seeds_needed_are_enough_and_one_less_is_not(claim):
     assert (plan.effect, plan.seeds) == (1.0, 11)  # 10 of TTestPower, which cannot say "smaller"
 
 
-@pytest.mark.parametrize("effect", [0.1, 1.0, 9.0])
+@pytest.mark.parametrize("effect", [0.1, 9.0])
 def test_seeds_are_planned_for_what_is_named_and_not_for_what_was_found(claim, effect):
     observed = Estimate(effect, 5, 0, 1.0, 0.0)
     plans = BETTER.seeds_needed(claim(margin=1.0), observed, 0.05)
@@ -91,7 +91,7 @@ def test_no_number_of_seeds_overcomes_too_few_sentences(claim):
     assert BETTER.seeds_needed(claim(margin=1.0), observed, 0.05)["supported"].seeds is None
 
 
-@pytest.mark.parametrize("values", [[], [1.0], [2.0, 2.0, 2.0]])
+@pytest.mark.parametrize("values", [[1.0], [2.0, 2.0, 2.0]])
 def test_without_a_spread_nothing_is_known(claim, values):
     observed = estimate(np.array(values))
     for kind in (BETTER, SAME):

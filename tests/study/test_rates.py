@@ -10,8 +10,7 @@ from ablate.stats.rates import Rates, p_values
 
 
 @pytest.mark.parametrize(
-    ("first", "of_first", "second", "of_second"),
-    [(10, 10, 0, 10), (4, 10, 1, 10), (2, 5, 0, 5), (7, 12, 3, 9)],
+    ("first", "of_first", "second", "of_second"), [(10, 10, 0, 10), (7, 12, 3, 9)]
 )
 def test_at_no_difference_it_is_scipys_barnard(first, of_first, second, of_second):
     table = [[first, second], [of_first - first, of_second - second]]
@@ -30,7 +29,7 @@ def test_the_interval_is_where_the_tests_stop_rejecting():
     assert rates.p_at_least(high + 1e-4) <= 0.025 < rates.p_at_least(high - 1e-4)
 
 
-@pytest.mark.parametrize("counts", [(7, 10, 1, 10), (0, 8, 0, 8), (300, 300, 0, 300)])
+@pytest.mark.parametrize("counts", [(7, 10, 1, 10)])
 def test_a_difference_above_1_is_impossible(counts):
     rates = Rates(*counts)
     assert (rates.p_at_least(5.0), rates.p_at_most(5.0)) == (0.0, 1.0)

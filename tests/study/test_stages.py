@@ -14,14 +14,7 @@ OFF = (0.3, -0.3, 0.1, -0.1)  # of an arm that goes nowhere
 
 @pytest.mark.parametrize(
     ("seeds", "looks", "ends"),
-    [
-        (10, 3, [4, 7, 10]),
-        (12, 3, [4, 8, 12]),
-        (16, 4, [4, 8, 12, 16]),
-        (14, None, [5, 10, 14]),
-        (9, None, [9]),
-        (20, 1, [20]),
-    ],
+    [(10, 3, [4, 7, 10]), (16, 4, [4, 8, 12, 16]), (14, None, [5, 10, 14]), (9, None, [9])],
 )
 def test_looks_lie_evenly(claim, seeds, looks, ends):
     study = {"seeds": seeds, "looks": looks, "claims": [claim()]}
@@ -30,9 +23,7 @@ def test_looks_lie_evenly(claim, seeds, looks, ends):
     assert planned_looks({**study, "claims": [claim(kind="exact")]})[-1] == seeds
 
 
-@pytest.mark.parametrize(
-    ("seeds", "looks", "allowed"), [(9, 2, "1"), (10, 4, "from 1 to 3"), (12, 0, "from 1 to 3")]
-)
+@pytest.mark.parametrize(("seeds", "looks", "allowed"), [(9, 2, "1"), (10, 4, "from 1 to 3")])
 def test_looks_at_too_few_seeds_are_refused(claim, seeds, looks, allowed):
     message = rf"looks={looks} .*with {seeds} seeds it must be {allowed};"
     with pytest.raises(UserError, match=message):
@@ -89,10 +80,7 @@ def test_an_arm_ends_when_every_claim_on_it_is_over(study):
     assert going(study(OPEN | {"loses": arm("none")})) == {"post_ln", "other", "none"}
     assert going(
         study(OPEN, {"kind": "exact", "treatment": {}, "baseline": {}, "margin": 0.0})
-    ) == {
-        "post_ln",
-        "other",
-    }
+    ) == {"post_ln", "other"}
 
 
 def test_a_claim_that_could_hardly_be_decided_is_given_up(study):

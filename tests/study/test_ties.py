@@ -11,7 +11,7 @@ from ablate.verdict.conclude import conclude
 
 MARGIN, SEEDS = 0.3, 8
 # the second number minus the first is 0.3, or a little more or less in floating-point arithmetic
-PAIRS = [(0.0, 0.3), (0.1, 0.4), (1e6, 1e6 + 0.3), (-0.4, -0.1)]
+PAIRS = [(0.1, 0.4), (1e6, 1e6 + 0.3)]
 KINDS = {
     "superiority": ("supported", "direction only"),
     "equivalence": ("inconclusive", ""),

@@ -31,15 +31,13 @@ def judged(claim, run, evidence):
     ("values", "bar", "verdict"),
     [
         ((0.95, 0.96, 0.97, 0.96), {"margin": 0.9}, "supported"),
-        ((0.95, 0.99, 0.80, 0.96), {"margin": 0.9}, "inconclusive"),  # the mean is .925
+        ((0.95, 0.99, 0.80, 0.96), {"margin": 0.9}, "inconclusive"),
         ((0.72, 0.73, 0.74), {"margin": 0.9}, "refuted"),
         ((0.002, 0.001, 0.003), {"tolerance": 0.01}, "supported"),
-        ((0.0, 0.9, 0.4), {"tolerance": 0.01}, "inconclusive"),
         ((-0.003, 0.9, 0.95, 0.97, 0.99), {"tolerance": 0.01}, "refuted"),
         ((-0.2, -0.1, 0.01, -0.1), {"tolerance": 0.1, "better": "lower"}, "supported"),
-        ((0.95,), {"margin": 0.9}, "inconclusive"),  # a single run has no spread
+        ((0.95,), {"margin": 0.9}, "inconclusive"),
         ((None, 0.95, 0.96, 0.97), {"margin": 0.9}, "supported"),
-        ((None,), {"margin": 0.9}, "inconclusive"),
     ],
 )
 def test_values_of_trained_models_are_estimated(judged, values, bar, verdict):
@@ -66,8 +64,7 @@ def test_equal_values_count_as_a_sign_test(judged, seeds, verdict):
 
 
 @pytest.mark.parametrize(
-    ("metric", "steps"),
-    [("test/skill", 0), ("parameters", 100), ("bound/nll", 100), ("probe/excess", 100)],
+    ("metric", "steps"), [("test/skill", 0), ("parameters", 100), ("probe/excess", 100)]
 )
 def test_what_training_has_no_part_in_stays_exact(judged, metric, steps):
     entry = judged((0.0, 0.0), steps, metric, tolerance=0.1)
@@ -90,13 +87,7 @@ def test_trained_arms_that_agree_in_every_run_have_a_p_value(
     assert (entry["verdict"], is_exact(entry)) == (verdict, exact)
 
 
-@pytest.mark.parametrize(
-    ("draws", "count"),
-    [
-        ({"draws": 20}, 20),
-        ({}, None),
-    ],
-)
+@pytest.mark.parametrize(("draws", "count"), [({"draws": 20}, 20), ({}, None)])
 def test_random_draws_are_counted(claim, run, evidence, draws, count):
     made = [run({"model/residual": "a"}, i, **{"probe/x": 0.0}) | draws for i in range(2)]
     asked = claim(**{**OF, "margin": 0.0, "metric": "probe/x"})

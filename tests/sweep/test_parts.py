@@ -180,8 +180,8 @@ def resealed(source, target, change):
     return target
 
 
-def of_code(seed, arms, screening=(), code="source"):
-    """A part whose runs have these arms and digests of their code."""
+def of_code(seed, arms, screening=(), code="source", study="x"):
+    """A part of a study whose runs have these arms and digests of their code."""
     runs, tuning = (
         [
             {"arm": arm, "levels": {"x": arm}, "seed": seed, "status": "finished", "code": of_arm}
@@ -190,7 +190,7 @@ def of_code(seed, arms, screening=(), code="source"):
         for given in (arms, screening)
     )
     evidence = Evidence("x", {}, {}, {}, runs, tuning, {}, {})
-    sweep = Sweep("x", 0.0, "x", "x", {}, {}, 0, [], {}, code=code)
+    sweep = Sweep("x", 0.0, "x", study, {}, {}, 0, [], {}, code=code)
     return Part(Path("x"), evidence, [], sweep)
 
 
@@ -203,6 +203,7 @@ def of_code(seed, arms, screening=(), code="source"):
         (of_code(0, [("a", "1")]), of_code(1, [("b", "2")]), True),
         (of_code(0, [("a", "1")]), of_code(1, [("b", "2")], code="another source"), False),
         (of_code(0, [("a", "1")]), of_code(0, [("a", "1")]), False),  # the same run
+        (of_code(0, [("a", "1")]), of_code(1, [("a", "1")], study="another"), False),
     ],
 )
 def test_parts_of_different_code_or_with_a_common_run_are_not_joined(first, second, accepted):
@@ -210,16 +211,10 @@ def test_parts_of_different_code_or_with_a_common_run_are_not_joined(first, seco
         _check(first, second)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("word", "key"),
-    [
-        ("study.claims.0.margin=1.0", "study"),
-        pytest.param("replicate=1", "replicate", marks=pytest.mark.slow),
-        *(
-            pytest.param(word, "study", marks=pytest.mark.slow)
-            for word in ("optimizer.lr=0.001", "model.d_head=4,8,16", "threads=2")
-        ),
-    ],
+    [("study.claims.0.margin=1.0", "study"), ("replicate=1", "replicate"), ("threads=2", "study")],
 )
 def test_a_folder_of_another_question_is_refused(sweep, part, joined, word, key):
     assert f"differ in {key}" in joined(part(0), sweep("other", "seed=1", word))

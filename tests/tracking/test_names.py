@@ -23,12 +23,7 @@ def go(small, compose):
     [
         ("WANDB_MODE", "offlin"),
         ("WANDB_PROJECT", "team/project"),
-        ("WANDB_CONSOLE", "loud"),
         ("WANDB_INIT_TIMEOUT", "soon"),
-        ("WANDB_BASE_URL", "my server"),
-        ("WANDB_SILENT", "perhaps"),
-        ("WANDB_SAVE_CODE", "some"),
-        ("WANDB__STATS_SAMPLING_INTERVAL", "0.01"),
         ("WANDB__EXTRA_HTTP_HEADERS", "no json"),
     ],
 )

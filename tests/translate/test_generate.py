@@ -169,7 +169,6 @@ def test_a_translator_is_scored_on_another_test_set(call, finished, tmp_path):
     ("words", "message"),
     [
         (["data=text"], "data.files is an empty list"),
-        (["data=text", "data.test=[gone.txt]"], "gone.txt"),
         (["data=text", "data.test=[x]", "optimizer.lr=1"], "optimizer.lr=1"),
     ],
 )

@@ -19,7 +19,7 @@ TINY = (
     *("model.d_model=16", "model.d_ff=32", "model.n_layers=1", "model.n_heads=2"),
     *("optimizer.lr=0.02", "search=greedy", "logger=wandb", "logger.mode=offline"),
     *("logger.samples=0", "+experiment=sinusoidal_vs_learned_multi30k"),
-    "test_splits=[test,test_long]",
+    *("test_splits=[test,test_long]", "validation_search.max_ratio=0.5"),
 )
 
 

@@ -67,21 +67,6 @@ def test_the_exponent_is_that_of_the_larger_half():
     assert exponent([1, 2], [3, 6]) == pytest.approx(1)
 
 
-def test_a_figure_is_drawn_of_the_axes_that_there_are(tmp_path):
-    from lab.bench.growth_figure import draw
-
-    points = [
-        {"axis": axis, "value": value, "rate": 1e4 / value, "peak_mib": 500.0, "before_mib": 400.0}
-        for axis in ("length", "layers")
-        for value in (64, 128, 256)
-    ]
-    path = tmp_path / "images" / "growth.svg"
-    draw(points, path)
-    drawn = path.read_text()
-    draw(points[::-1], path)
-    assert path.read_text() == drawn != ""
-
-
 def test_generated_batches_have_the_same_tokens_at_every_length():
     from lab.bench.growth_point import TOKENS, Generated
 
@@ -90,13 +75,3 @@ def test_generated_batches_have_the_same_tokens_at_every_length():
         assert batch.inputs.src.shape == batch.targets.shape == (TOKENS // length, length)
         assert int((batch.targets != 0).sum()) == TOKENS
         assert bool((batch.inputs.tgt_in[:, 1:] == batch.targets[:, :-1]).all())
-
-
-def test_a_peer_that_does_not_install_is_one_line(tmp_path, monkeypatch, capsys):
-    from lab.bench import peers
-
-    monkeypatch.setattr(peers, "ENVIRONMENTS", tmp_path)
-    assert peers.install("ctranslate2", "false") is None
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[-1].startswith("CTranslate2 does not install and is left out: ")
-    assert not (tmp_path / "ctranslate2" / "ready").exists()

@@ -19,7 +19,7 @@ def by_hand():
     return count_by_hand(SIZES)
 
 
-@pytest.mark.parametrize("case", LIMITS)
+@pytest.mark.parametrize("case", ["", "optimizer=muon"])
 def test_a_language_model_launches_few_kernels_and_never_waits(by_hand, case, tmp_path):
     counted = count_ablate(str(tmp_path), SIZES, *filter(None, [case])).operations
     assert by_hand.kernels > 200  # else the counter sees too little
@@ -28,13 +28,7 @@ def test_a_language_model_launches_few_kernels_and_never_waits(by_hand, case, tm
 
 
 @pytest.mark.parametrize(
-    "overrides",
-    [
-        (),
-        ("model=decoder_only",),
-        ("model/padding=rows_and_columns", "model/attention=explicit"),
-        ("model/norm=batch_norm", "model/position=learned"),
-    ],
+    "overrides", [(), ("model/padding=rows_and_columns", "model/attention=explicit")]
 )
 def test_a_translator_never_waits_for_padded_batches(small, compose, overrides):
     counted = count_step(resolve(compose(*small, *TRANSLATOR, *overrides)), number=1)

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from ablate.errors import UserError
-from lab.bench.language_models import Pair, Side, difference, pace, read_clock, table
+from lab.bench.language_models import Pair, Side, difference, pace, read_clock
 
 
 def pair(seed, theirs, ours):
@@ -16,15 +16,6 @@ def pair(seed, theirs, ours):
         for perplexity, clock in zip((theirs, ours), clocks, strict=True)
     ]
     return Pair(seed, *sides, tokens=400.0)
-
-
-def test_a_row_has_every_seed_then_means_and_the_median_of_the_speeds():
-    lines = table("lm", [pair(1, 10, 11), pair(2, 12, 13)]).splitlines()
-    assert lines[0] == "| lm | 1 | 10.00 | 11.00 | 2,000 | 4,000 | 2.00 |"
-    assert (
-        lines[2]
-        == "| lm | mean ± sd; median | 11.00 ± 1.41 | 12.00 ± 1.41 | 2,000 | 4,000 | 2.00 |"
-    )
 
 
 def test_the_difference_stands_beside_what_seeds_make_of_it():

@@ -1,7 +1,7 @@
 """The table of what every level learns has every level."""
 
 from ablate.config.location import CONF
-from lab.bench.learning import GROUPS, LEFT_OUT, OTHERS, row, sweeps
+from lab.bench.learning import GROUPS, LEFT_OUT, sweeps
 
 
 def test_every_level_of_the_model_is_run():
@@ -16,13 +16,3 @@ def test_every_level_of_the_model_is_run():
 def test_what_is_left_out_is_there():
     for group, names in LEFT_OUT.items():
         assert all((CONF / group / f"{name}.yaml").exists() for name in names)
-
-
-def test_a_row_says_chance_and_bound():
-    cell = {
-        "status": "finished",
-        "metrics": {"test/nll": 2.5, "unigram_nll": 5.1875},
-        "seconds": {"training": 20.0},
-    }
-    sweep = next(sweep for sweep in OTHERS if sweep.metric == "test/nll")
-    assert row(sweep, "x", cell) == "| x | test/nll | 2.5 | 5.188 | - | 2.5 | 20 | finished |"

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from ablate.model.base import build
 from lab.bench import nanogpt_loop
-from lab.bench.nanogpt import Side, kept, line, mean, standard_error
+from lab.bench.nanogpt import Side, kept, standard_error
 from lab.bench.nanogpt_loop import Gpt, evaluate, rate
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -34,7 +34,7 @@ def test_both_sides_have_the_same_learning_rates(compose):
         assert rate(step, 2000) == pytest.approx(config.optimizer.lr * schedule(step))
 
 
-@pytest.mark.parametrize("length", [9, 16, 17, 40])
+@pytest.mark.parametrize("length", [9, 16, 40])
 @torch.no_grad()
 def test_every_character_but_the_first_is_scored_once(length):
     torch.manual_seed(1)
@@ -54,12 +54,6 @@ def test_the_loop_learns_and_prints_its_figures(monkeypatch, capsys):
     nanogpt_loop.main()
     figures = json.loads(capsys.readouterr().out)
     assert figures["nll"] < math.log(65) and figures["seconds"] > 0
-
-
-def test_a_table_has_differences_and_means():
-    hand, ours = Side(1.5, 0.1, 10), Side(1.4, 0.2, 10)
-    assert line("1", hand, ours) == "| 1 | 1.5000 | 1.4000 | -0.1000 | 100.0 | 200.0 |"
-    assert mean([hand, ours, ours]) == Side(pytest.approx(4.3 / 3), 0.2, 10)
 
 
 def test_the_error_of_the_difference_is_that_of_both_sides():

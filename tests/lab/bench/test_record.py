@@ -1,18 +1,8 @@
-import json
-
 import pytest
 
 from ablate.errors import UserError
 
 KEYS = {"what", "ours", "other", "unit", "ratio", "ratio_min", "ratio_max", "machine", "settings"}
-
-
-def test_the_ratio_is_the_median_of_the_rounds_own_ratios():
-    from lab.bench.record import row
-
-    entry = row("speed", [10, 30, 20], [5, 10, 20], "tokens/s", "")
-    assert (entry["ratio"], entry["ratio_min"], entry["ratio_max"]) == (2, 1, 3)
-    assert (entry["ours"], entry["other"]) == (20, 10)  # 20 / 10 happens to agree
 
 
 def test_a_ratio_is_not_that_of_the_medians():
@@ -21,13 +11,6 @@ def test_a_ratio_is_not_that_of_the_medians():
     entry = row("speed", [10, 40, 90], [10, 10, 100], "tokens/s", "")
     assert entry["ratio"] == pytest.approx(1)
     assert entry["ours"] / entry["other"] == pytest.approx(4)
-
-
-def test_rounds_of_one_side_alone_make_no_row():
-    from lab.bench.record import row
-
-    with pytest.raises(ValueError):
-        row("speed", [1, 2], [1], "tokens/s", "")
 
 
 def test_a_partial_run_replaces_its_rows_and_keeps_the_others(tmp_path):
@@ -60,16 +43,6 @@ def test_what_was_measured_elsewhere_stays_and_is_marked(tmp_path):
     ]
 
 
-def test_a_row_has_the_promised_keys_and_names_the_machine():
-    from lab.bench.record import row
-
-    entry = row("speed", [1.5], [1], "tokens/s", "fp32")
-    assert set(entry) == KEYS
-    for part in ("cores", "AMX", "torch"):
-        assert part in entry["machine"]
-    assert json.loads(json.dumps(entry)) == entry
-
-
 def test_the_committed_results_are_rows():
     from lab.bench.record import read
 
@@ -81,7 +54,7 @@ def test_the_committed_results_are_rows():
         assert entry["ratio_min"] <= entry["ratio"] <= entry["ratio_max"]
 
 
-@pytest.mark.parametrize("text", ["{", '{"a": 1}', "[1]", '[{"ours": 1}]'])
+@pytest.mark.parametrize("text", ["{", "[1]"])
 def test_a_file_that_is_no_list_of_results_is_named(tmp_path, text):
     from lab.bench.record import read
 
