@@ -9,7 +9,7 @@ from torch.nn.utils import parametrize
 
 from ablate.adapt import Adapt
 from ablate.data import PAD
-from ablate.initial import Initial, initialise
+from ablate.initial import initialise
 from ablate.loss import Loss
 from ablate.metric.table import Metric
 from ablate.model.attention import Kernel

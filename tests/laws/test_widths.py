@@ -12,7 +12,6 @@ import torch
 from torch.nn import functional as F
 
 from ablate.adapt.modules import Adapted, Adapters, LoRA, LowRank, Prefix
-from ablate.config.location import CONF
 from ablate.errors import UserError
 from ablate.initial import initialise
 from ablate.model.base import Causal, Seq2Seq, build

@@ -2,7 +2,6 @@
 
 import pytest
 
-from ablate.data.corpus import Pairs
 from ablate.errors import UserError
 from ablate.report.draw.curves import draw_curves
 from lab.bench.reference import curve, read
