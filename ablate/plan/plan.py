@@ -28,6 +28,8 @@ from ablate.sweep.preflight import records_of
 from ablate.train.job import Job
 from ablate.train.weights import shared_steps
 
+OVERHEAD = 2  # wall time of a sweep without its runs, in multiples of the time of its plan
+
 
 @dataclass(frozen=True)
 class Arm:
@@ -66,6 +68,7 @@ class Plan:
         interaction: assumed standard deviation of the interaction of each two changes.
         earlier: the evidence of the newest earlier sweep of the same name in the same setting, with
             the study of this sweep.
+        start: seconds in which this process has composed and checked the runs, as the sweep will.
     """
 
     sweep: PlannedSweep
@@ -75,6 +78,7 @@ class Plan:
     earlier: Evidence | None
     noise: float = 1.0
     interaction: float = 0.0
+    start: float = 0.0
 
     @property
     def untimed(self) -> list[Arm]:
@@ -83,14 +87,17 @@ class Plan:
 
     @property
     def wall(self) -> float | None:
-        """Estimated wall time of all runs that are left, in seconds; None if a time is unknown.
+        """Estimated wall time of the sweep in seconds; None if the time of a run is unknown.
 
-        The runs of the comparison start after all runs that tune.
+        The runs of the comparison start after all runs that tune. Before the runs, the sweep does
+        what this process has done. The start of worker processes and the report together take
+        about as long again.
         """
         if self.untimed:
             return None
         stages = ([arm.seconds or 0.0 for arm in s for _ in range(arm.left)] for s in self.stages)
-        return sum(max(sum(runs) / self.at_once, *runs) for runs in stages if runs)
+        runs = sum(max(sum(runs) / self.at_once, *runs) for runs in stages if runs)
+        return OVERHEAD * self.start + runs
 
 
 def plan_of(sweep: PlannedSweep) -> Plan:

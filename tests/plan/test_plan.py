@@ -3,12 +3,16 @@
 import json
 import subprocess
 import threading
+from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 
-from ablate.plan.plan import _seconds
+from ablate.plan.plan import Arm, Plan, _seconds
 from ablate.plan.sample import SHORT, _read
 from ablate.record.files import seal, write_json
+from ablate.sweep.cell import Cell
+from ablate.sweep.planned import PlannedSweep
 from ablate.train.resolve import resolve, shorten
 
 ONE = ("+experiment=relu_vs_linear", "budget.short=null")
@@ -116,3 +120,12 @@ def test_a_run_of_two_budgets_takes_the_steps_that_only_the_short_one_makes(smal
     assert _seconds(run, shared) == 10.0
     assert 10.0 < _seconds(run, apart) <= 14.0
     assert _seconds({"seconds": 3.0}, None) == 3.0
+
+
+def test_the_time_of_a_sweep_has_its_start_and_its_report():
+    cells = [Mock(spec=Cell)] * 3
+    arms = [Arm({}, cells, 1, 10.0), Arm({}, cells, 3, None)]
+    plan = Plan(Mock(spec=PlannedSweep), ([], arms), 3, 2, None)
+    assert plan.wall == 10.0
+    assert replace(plan, start=20.0).wall >= 10.0 + 20.0  # a short sweep takes this long to start
+    assert replace(plan, start=20.0, stages=([], arms[1:])).wall >= 20.0

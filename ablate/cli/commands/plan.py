@@ -11,6 +11,7 @@ example:
 import argparse
 import json
 import sys
+import time
 from contextlib import redirect_stdout
 from dataclasses import replace
 
@@ -35,6 +36,7 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         UserError: a run of the sweep has a config that cannot work.
     """
+    begun = time.monotonic()
     from ablate.cli.train import check_files, read_words, train  # imports Hydra
 
     given = read_words(arguments.overrides)
@@ -56,7 +58,8 @@ def run(arguments: argparse.Namespace) -> None:
             from ablate.plan.plan import plan_of  # torch; a misspelt key need not wait for it
 
             plan = plan_of(planned)
-        plan = replace(plan, noise=arguments.noise or 1.0, interaction=arguments.interaction or 0.0)
+        assumed = {"noise": arguments.noise or 1.0, "interaction": arguments.interaction or 0.0}
+        plan = replace(plan, start=time.monotonic() - begun, **assumed)
         if arguments.sample == "true" and plan.untimed:
             from ablate.plan.sample import sampled
 
