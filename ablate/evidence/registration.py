@@ -145,7 +145,7 @@ def departures(
     for then, claim in zip(before["claims"], study["claims"], strict=False):
         if then.get(WITHHOLDS) and not claim.get(WITHHOLDS):
             reasons.append(reason("key_removed", claim=name_of(claim)))
-    if changes := differences(*(_by_key(deciding(each)) for each in (before, study)), apart=()):
+    if changes := differences(_by_key(deciding(before)), _by_key(deciding(study)), apart=()):
         reasons.append(reason("study_changed", hash=own_hash, changes=[[*x] for x in changes]))
     begun = {own_hash, study_hash(before)}
     if cells := [run["cell"] for run in runs if run.get("study", own_hash) not in begun]:

@@ -111,7 +111,7 @@ def test_levels_are_registered_by_what_they_set():
 @pytest.mark.parametrize(
     ("before", "now"),
     [
-        ("learned.Learned", "learned.Other"),
+        ("added.Learned", "added.Other"),
         ("ablate.model.position.added.Learned", "theirs.Learned"),
         ('"budget.steps": 10', '"budget.steps": 20'),
     ],
