@@ -5,16 +5,15 @@ careless edits. A seal is not a signature: it contains no secret, so a forger ca
 seal.
 """
 
-import functools
 import hashlib
 import io
 import json
 import math
 import mmap
 import os
-import platform
 import re
 import shutil
+import uuid
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 FILE_NAME = re.compile(r"\w[\w .+=,-]*")
 WANDB = "wandb"  # W&B's folder: its logs are links to other folders, and only W&B reads them
-UNFINISHED = re.compile(r"\..+\.(?P<process>\d+)@(?P<place>.+)")  # names made by `unfinished`
 SEAL = "seal"
 COLUMNS = 100  # maximum width of a line of JSON
 # number of bytes at the end of a file from `write_tensors`: the length of a digest, and the digest
@@ -147,53 +145,15 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def unfinished(path: Path) -> Path:
-    """Return the temporary name under which this process writes `path`."""
-    return path.with_name(f".{path.name}.{os.getpid()}@{_place()}")
+    """Return a new temporary name under which to write `path`."""
+    return path.with_name(f".{path.name}.{uuid.uuid4().hex}@")
 
 
-def clear_unfinished(folder: Path, *, alone: bool = False) -> None:
-    """Remove temporary files of processes that no longer exist.
-
-    Only processes on this machine can be checked. Files of another machine are kept, unless this
-    process is `alone` in the folder: then no other process is writing there.
-    """
+def clear_unfinished(folder: Path) -> None:
+    """Remove the temporary files of killed processes; no other process may write in the folder."""
     for path in folder.glob(".*@*"):
-        if _is_left_over(path, alone=alone):
-            with suppress(OSError):  # another process has removed it, or the folder is read-only
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-
-def _is_left_over(path: Path, *, alone: bool = False) -> bool:
-    """Return whether a path is a temporary file of a process that no longer exists.
-
-    Args:
-        path: the path.
-        alone: whether no other process is writing in the folder of the path. Then every temporary
-            file is left over, even one of another machine.
-    """
-    name = UNFINISHED.fullmatch(path.name)
-    if name is None:
-        return False
-    return alone or (name["place"] == _place() and _is_gone(int(name["process"])))
-
-
-def _is_gone(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:  # the process belongs to another user
-        return False
-    return False
-
-
-@functools.cache
-def _place() -> str:
-    """Return an identifier of this machine or container, because process numbers are
-    valid only there.
-    """
-    namespace = Path("/proc/self/ns/pid")  # exists only on Linux
-    return f"{platform.node()}-{namespace.stat().st_ino if namespace.exists() else 0}"
+        with suppress(OSError):  # the folder is read-only
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def write_tensors(path: Path, state: Mapping[str, object]) -> str:

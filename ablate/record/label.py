@@ -7,7 +7,6 @@ Plain words are written unchanged. A text that could be mistaken for another typ
 import hashlib
 import json
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -39,7 +38,7 @@ def value_text(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return "null" if value is None else str(value).lower()
     if isinstance(value, str):
-        return value if _is_word(value) else _quoted(value)
+        return value if _is_word(value) else json.dumps(value, ensure_ascii=False)
     if isinstance(value, dict):
         items = (f"{value_text(name)}:{value_text(item)}" for name, item in value.items())
         return f"{{{','.join(items)}}}"
@@ -55,19 +54,8 @@ def _is_word(text: str) -> bool:
     try:
         float(text)
     except ValueError:
-        return _shows_its_letters(text)
+        return True
     return False
-
-
-def _shows_its_letters(text: str) -> bool:
-    """Return whether a text can be shown unescaped: every character is printable, and the text is
-    in Unicode normal form C.
-    """
-    return text.isprintable() and unicodedata.is_normalized("NFC", text)
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=not _shows_its_letters(text))
 
 
 def short_names(factors: Iterable[str]) -> dict[str, str]:

@@ -55,8 +55,6 @@ class RecordFolder:
     def _start(self, earlier: float = 0.0) -> None:
         """Start to measure time; `earlier` is the number of seconds before an interruption."""
         self._started = time.monotonic() - earlier
-        # the processor time before an interruption is not known
-        self._used = None if earlier else time.process_time()
 
     def result(self) -> Result | None:
         """Return the stored result; None if the result is missing, damaged or that of a failed run.
@@ -75,7 +73,7 @@ class RecordFolder:
     def tidy(self) -> None:
         """Remove temporary files of killed processes; no other process may use this folder."""
         for folder in (self.folder, *self.folder.glob("*/"), *self.folder.glob("tests/*/")):
-            clear_unfinished(folder, alone=True)
+            clear_unfinished(folder)
 
     def clear(self, *, keep: tuple[str, ...] = ()) -> None:
         """Create the folder if necessary, and remove its content except the names in `keep`."""
@@ -106,15 +104,6 @@ class RecordFolder:
         """Seconds since the start, including the seconds before an interruption."""
         return time.monotonic() - self._started
 
-    @property
-    def processor_seconds(self) -> float | None:
-        """Processor time of this process in seconds since the start of the training or evaluation.
-
-        Other processes do not affect this time. The value is None after an interruption, because
-        the processor time of the earlier process is unknown.
-        """
-        return None if self._used is None else round(time.process_time() - self._used, 3)
-
     def finish(self, status: str, metrics: Mapping[str, int | float | None], **more: Any) -> Result:
         """Write result.json, the last file of this folder, and return its content.
 
@@ -137,7 +126,6 @@ class RecordFolder:
             "metrics": metrics,
             "seconds": {k: round(v, 3) for k, v in self.seconds.items()},
             "wall_seconds": round(self.wall_seconds, 3),
-            "processor_seconds": self.processor_seconds,
             "ended": round(time.time(), 3),
             "files": digests(self.folder, self.kept) if status in RESULTS else {},
             **more,

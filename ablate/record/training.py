@@ -114,7 +114,21 @@ class Record(RecordFolder):
 
         Its identity is the identity of the evaluation; without an evaluation, of the training.
         """
-        return join_results(self.folder, trained, self.evaluation.folder, tested)
+        whole: Any = {key: value for key, value in trained.items() if key != "files"}
+        whole |= {"training": trained["identity"], "folder": str(self.folder)}
+        if tested is None:
+            return cast(CombinedResult, {"signatures": {}, **whole})
+        both = {
+            **whole,
+            "identity": tested["identity"],
+            "evaluation": str(self.evaluation.folder),
+            "metrics": {**trained["metrics"], **tested["metrics"]},
+            "signatures": tested["signatures"],
+            "seconds": {**trained["seconds"], **tested["seconds"]},
+            "wall_seconds": round(trained["wall_seconds"] + tested["wall_seconds"], 3),
+            "ended": max(trained["ended"], tested["ended"]),
+        }
+        return cast(CombinedResult, both)
 
     def begin(self) -> None:
         """Prepare the folder for a new training: start to measure time, remove all files except
@@ -218,33 +232,3 @@ class Record(RecordFolder):
         """Remove checkpoints, which are needed only during training."""
         if self.writes:
             shutil.rmtree(self.checkpoints, ignore_errors=True)
-
-
-def join_results(
-    folder: Path, trained: Result, tests: Path, tested: Result | None
-) -> CombinedResult:
-    """Return the combined result of a training and of its evaluation.
-
-    Args:
-        folder: folder of the training.
-        trained: result of the training.
-        tests: folder of the evaluation.
-        tested: result of the evaluation; None if the run is not tested.
-    """
-    whole = {key: value for key, value in trained.items() if key != "files"}
-    whole |= {"training": trained["identity"], "folder": str(folder)}
-    if tested is None:
-        return cast(CombinedResult, {"signatures": {}, **whole})
-    used: list[Any] = [part.get("processor_seconds") for part in (trained, tested)]
-    both = {
-        **whole,
-        "identity": tested["identity"],
-        "evaluation": str(tests),
-        "metrics": {**trained["metrics"], **tested["metrics"]},
-        "signatures": tested["signatures"],
-        "seconds": {**trained["seconds"], **tested["seconds"]},
-        "wall_seconds": round(trained["wall_seconds"] + tested["wall_seconds"], 3),
-        "processor_seconds": None if None in used else round(sum(used), 3),
-        "ended": max(trained["ended"], tested["ended"]),
-    }
-    return cast(CombinedResult, both)

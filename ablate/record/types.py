@@ -80,7 +80,6 @@ class Measured(OutcomeBase):
     metrics: Metrics
     seconds: dict[str, float]  # by phase
     wall_seconds: float
-    processor_seconds: NotRequired[float | None]  # of all threads; missing in older records
     ended: float  # unix time
     weights: str | None  # SHA-256 of the tested weights; null if they were not saved
     seed: NotRequired[int]  # training only

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
 
 from torch import Tensor, nn
 
@@ -55,19 +54,7 @@ def load_weights(
     """
     stored = read_weights(path, digest)
     weights = {name: value for name, value in stored.items() if name not in ignored}
-    given = {name: shape(value) for name, value in weights.items()}
-    wanted = {name: shape(value) for name, value in module.state_dict().items()}
-    if wrong := sorted(name for name, _ in wanted.items() ^ given.items()):
-        name = wrong[0]
-        raise UserError(
-            f"{path} has the weights of another model: {name} is "
-            f"{given.get(name, 'missing')} there and {wanted.get(name, 'missing')} in the model"
-        )
-    module.load_state_dict(weights)
-
-
-def shape(value: Any) -> str:
-    """Return the shape of a tensor as text, such as 8000x128."""
-    return (
-        "x".join(map(str, value.shape)) or "a number" if isinstance(value, Tensor) else "no tensor"
-    )
+    try:
+        module.load_state_dict(weights)
+    except RuntimeError as error:
+        raise UserError(f"{path} has the weights of another model: {error}") from None

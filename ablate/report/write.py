@@ -15,7 +15,7 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Verdict
 from ablate.phrases import code, grouped, text
 from ablate.progress import track
-from ablate.record.files import clear_unfinished, finite, seal, write_json, write_text
+from ablate.record.files import finite, seal, write_json, write_text
 from ablate.report.content import citation, content
 from ablate.report.draw.style import svg
 from ablate.report.figures import SECTIONS, figures
@@ -65,8 +65,6 @@ def write_files(evidence: Evidence, verdict: Verdict, folder: Path) -> Verdict:
     pictures = {figure.name: svg(figure.picture) for figure in counted}
     sections = {name: [figure for figure in drawn if figure.section == name] for name in SECTIONS}
     report = markdown(content(evidence, verdict, sections, read_contest(folder)))
-    for written in (folder, folder / "figures"):
-        clear_unfinished(written)
     write_json(folder / "verdict.json", seal(verdict))
     write_text(folder / "report.md", report)
     for name, picture in pictures.items():

@@ -15,7 +15,7 @@ import torch
 ROOT = Path(__file__).resolve().parents[2]
 # when, where and for how long: what two equal runs do not say alike
 VOLATILE = (
-    *("seconds", "wall_seconds", "processor_seconds", "ended"),
+    *("seconds", "wall_seconds", "ended"),
     *("reused", "trained", "folder", "evaluation"),
 )
 # Several epochs of three batches; validations inside of epochs and at their ends.

@@ -110,9 +110,7 @@ def test_a_run_that_is_not_there_is_refused(tmp_path, folder):
 
 
 def test_a_run_that_does_not_fit_is_refused(made, folder):
-    with pytest.raises(
-        UserError, match="weights.pt has the weights of another model: .* is .* there and"
-    ):
+    with pytest.raises(UserError, match="weights.pt has the weights of another model"):
         from_run(folder)(*made(d_model=10), 1)
     with pytest.raises(UserError, match="has another src vocabulary .* than this run"):
         from_run(folder)(*made(OTHERS), 1)

@@ -2,7 +2,6 @@
 
 import json
 import math
-import multiprocessing
 
 import pytest
 import torch
@@ -82,35 +81,9 @@ def test_tensors_of_a_file_that_is_cut_are_refused(tmp_path):
             read_tensors(path)
 
 
-def number_of_a_process_that_is_gone():
-    process = multiprocessing.get_context("fork").Process(target=int)
-    process.start()
-    process.join()
-    return process.pid
-
-
-def test_only_what_processes_that_are_gone_have_left_is_cleared(tmp_path):
-    gone, place = number_of_a_process_that_is_gone(), files._place()
-    living = files.unfinished(tmp_path / "result.json")
-    left = {
-        living.name: False,
-        f".report.md.{gone}@{place}": True,
-        f".report.md.{gone}@another-machine": False,
-        f"report.md.{gone}@{place}": False,  # is not hidden
-        f".notes.{gone}": False,
-        ".a@b": False,
-    }
-    for name in left:
+def test_what_killed_processes_have_left_is_cleared(tmp_path):
+    (tmp_path / ".tokens.7@another-machine").mkdir()
+    for name in (files.unfinished(tmp_path / "a").name, ".tokens.7@another-machine/ids", ".keep"):
         (tmp_path / name).touch()
-    (tmp_path / f".tokens.{gone}@{place}").mkdir()
-    (tmp_path / f".tokens.{gone}@{place}" / "ids").touch()
     clear_unfinished(tmp_path)
-    kept = sorted(name for name, goes in left.items() if not goes)
-    assert sorted(path.name for path in tmp_path.iterdir()) == kept
-
-
-def test_who_is_alone_in_a_folder_clears_what_any_machine_has_left(tmp_path):
-    for name in (".result.json.7@another-machine", files.unfinished(tmp_path / "a").name, ".keep"):
-        (tmp_path / name).touch()
-    clear_unfinished(tmp_path, alone=True)
     assert [path.name for path in tmp_path.iterdir()] == [".keep"]
