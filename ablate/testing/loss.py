@@ -2,7 +2,7 @@
 
 A law is a property that every loss must have. A function tests one law and yields a message for
 each violation. Its docstring states the law, because error messages quote the docstring
-(`ablate.testing.check`).
+(`ablate.testing.Check`).
 """
 
 from collections.abc import Iterator
