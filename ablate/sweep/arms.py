@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from omegaconf import OmegaConf
 
 from ablate.config.leaves import leaves
 from ablate.config.screen import FACTOR
@@ -119,7 +118,7 @@ def check_metric(key: str, metric: str, measured: set[str]) -> None:
 def _check_fixed(arms: list[Cell], study: Study) -> None:
     """Raise UserError if two arms differ in a config key that is neither factor nor nuisance."""
     free = [place(name) for name in free_keys(study)]
-    values_of_arms = [{**leaves(arm.bare_config()), **_study_leaves(arm)} for arm in arms]
+    values_of_arms = [leaves(arm.bare_config()) for arm in arms]
     for arm, values in zip(arms[1:], values_of_arms[1:], strict=True):
         for name in values_of_arms[0].keys() | values.keys():
             differs = values_of_arms[0].get(name) != values.get(name)
@@ -129,10 +128,6 @@ def _check_fixed(arms: list[Cell], study: Study) -> None:
                     f"({values_of_arms[0].get(name)}, {values.get(name)}), which is neither a "
                     "factor nor a nuisance parameter of the study"
                 )
-
-
-def _study_leaves(arm: Cell) -> dict[str, object]:
-    return leaves({"study": OmegaConf.to_container(arm.arm.study)})
 
 
 def _check_training(arms: list[Cell], study: Study, built: Mapping[int, Built]) -> None:
