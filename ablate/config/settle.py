@@ -14,6 +14,7 @@ of the run's identity and of its stored config.
 """
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from hydra.core.global_hydra import GlobalHydra
@@ -183,13 +184,19 @@ def _replaced(config: DictConfig, group: str, option: str, given: set[str]) -> I
     """
     loader: Any = GlobalHydra.instance().config_loader()
     folder, _, place = group.partition("@")
-    file = loader.repository.load_config(f"{folder}/{option}")
-    for key, value in leaves(file.config).items() if file else ():
+    for key, value in _leaves_of(loader.repository, f"{folder}/{option}").items():
         name = f"{place or folder.replace('/', '.')}.{key}"
         if name in given or "${" in str(value):
             continue
         if (current := OmegaConf.select(config, name, default=value)) != value:
             yield f"{name} ({current} instead of {value})"
+
+
+@lru_cache(maxsize=256)  # each run of a sweep asks for the options of the command
+def _leaves_of(repository: Any, path: str) -> dict[str, object]:
+    """Return the values in the file of an option, by key; {} if there is no file."""
+    file = repository.load_config(path)
+    return leaves(file.config) if file else {}
 
 
 def _settle_warmup(config: DictConfig, *, given: bool) -> None:
