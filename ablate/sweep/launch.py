@@ -240,7 +240,8 @@ class Worker:
                 sys.exit(0)
             ended, _ = wait(running, POLL_SECONDS, FIRST_COMPLETED)
             for future, cell in ((future, running.pop(future)) for future in ended):
-                if error := future.exception():  # of another machine
+                error = future.exception()  # of another machine
+                if error and not cell.link.exists():
                     fail(cell, f"{type(error).__name__}: {error}")
                 if cell.link.exists():
                     yield cell, bool(error or future.result())

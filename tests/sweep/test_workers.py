@@ -164,11 +164,13 @@ def test_an_interrupted_run_is_executed_again_and_a_killed_run_failed(stage, tmp
     assert (view.done, view.failed) == (3, 1)
 
 
-def test_a_run_that_is_lost_on_another_machine_failed(stage, tmp_path):
+def test_a_run_that_is_lost_on_another_machine_failed_unless_it_had_ended(stage, tmp_path):
+    well = ends_well(tmp_path)
+
     def lose(cell):
         raise RuntimeError("the node is gone")
 
-    links, _ = stage(ends_well(tmp_path), lose, ends_well(tmp_path))
+    links, _ = stage(well, lose, lambda cell: lose(well(cell)))
     assert [link["status"] for link in links] == ["finished", "failed", "finished"]
     assert "the node is gone" in links[1]["error"]
 
