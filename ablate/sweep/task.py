@@ -31,7 +31,8 @@ from ablate.record.types import OutcomeBase
 from ablate.sweep.cell import Cell, write_link
 
 # Exit statuses of a run that was interrupted: it has saved its state, and did not fail.
-INTERRUPTED = {end for n in (signal.SIGTERM, signal.SIGINT) for end in (128 + n, -n)}
+# multiprocessing reports 255 if a signal to the whole group has ended the server of the processes.
+INTERRUPTED = {255, *(end for n in (signal.SIGTERM, signal.SIGINT) for end in (128 + n, -n))}
 
 
 @dataclass(frozen=True)
