@@ -215,6 +215,11 @@ def ours(repo):
     return all(s.scheme() != "file" or s.path in places for s in repo.get_sources())
 
 
+def origin(repo):
+    """Return where a repository reads its configs, and whether it leaves out studies."""
+    return type(repo.delegate).__name__, repo.get_sources()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def files_read_once():
     """Let Hydra read each file of the config tree once, and put it into its place once."""
@@ -239,7 +244,7 @@ def files_read_once():
 
     def put_once(self, default, repo):
         chosen = default.config_path, default.package, default.primary
-        key = str((repo.get_sources(), chosen))
+        key = str((origin(repo), chosen))
         if key not in loaded or not ours(repo):
             loaded[key] = pickle.dumps(put(self, default, repo))
         return pickle.loads(loaded[key])
@@ -279,13 +284,13 @@ def merged_once(files_read_once):
     def find_once(repo, config_name, overrides_list, **how):
         given = defaults_list.Overrides(repo, overrides_list)
         choices = given.override_choices, given.append_group_defaults, given.deletions
-        key = str((repo.get_sources(), config_name, choices, how))
+        key = str((origin(repo), config_name, choices, how))
         if key not in listed or not ours(repo):
             listed[key] = find(repo, config_name, overrides_list, **how)
         return dataclasses.replace(listed[key], config_overrides=given.config_overrides)
 
     def merge_once(self, defaults, repo):
-        key = str((repo.get_sources(), defaults))
+        key = str((origin(repo), defaults))
         if key not in merged or not ours(repo):
             merged[key] = pickle.dumps(merge(self, defaults, repo))
         return pickle.loads(merged[key])
