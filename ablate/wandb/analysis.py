@@ -26,8 +26,7 @@ from ablate.verdict.decision import at_each_budget
 from ablate.wandb.connection import finish, start
 from ablate.wandb.describe import names
 from ablate.wandb.note import ANALYSIS, EVIDENCE, LOGGER
-from ablate.words.answer import evidence_line, opening
-from ablate.words.opening import graded
+from ablate.words.answer import evidence_line, graded, opening
 
 CLAIM = (
     *("id", "reading", "verdict", "primary", "exploratory", "kind", "metric"),
@@ -38,17 +37,17 @@ DOTS = 120  # resolution of a figure in dots per inch
 
 
 def log_analysis(config: DictConfig, evidence: Evidence, verdict: Verdict, folder: Path) -> None:
-    """Log the verdict of a sweep if its runs are logged to W&B; if W&B raises an error, print one
-    line.
+    """Log a verdict if the config has logger=wandb; if W&B raises an error, print one line.
 
-    `folder` is the folder of the sweep, which already contains the results and the report.
+    `folder` is the folder of the sweep, which already contains the results and the report, or the
+    folder for the report on a table.
     """
     if config.logger is None or config.logger.get("_target_") != LOGGER:
         return
     try:
         send_analysis(config.logger, evidence, verdict, folder)
     except Exception as error:  # any error of W&B; the verdict is already on disk
-        print(f"W&B has no analysis of this sweep: {type(error).__name__}: {error}")
+        print(f"W&B has no analysis of these runs: {type(error).__name__}: {error}")
 
 
 def send_analysis(logger: DictConfig, evidence: Evidence, verdict: Verdict, folder: Path) -> None:
@@ -93,8 +92,9 @@ def analysis_identity(evidence: Evidence, folder: Path) -> str:
     The id depends only on the experiment, the sweep's folder and the study, so that a repeated
     upload creates no duplicate.
     """
-    named = [evidence.name, folder.name, evidence.registration.get("hash", "")]
-    return hashlib.sha256(json.dumps(named).encode()).hexdigest()[:16]
+    study = evidence.registration.get("hash") or evidence.study  # a table is not registered
+    named = json.dumps([evidence.name, folder.name, study], default=str)
+    return hashlib.sha256(named.encode()).hexdigest()[:16]
 
 
 def pages(evidence: Evidence, verdict: Verdict, folder: Path) -> Iterator[tuple[str, Any]]:

@@ -74,6 +74,12 @@ def offline(results, inspected):
 
 
 @pytest.fixture
+def read_offline(inspected):
+    """Return an offline run as W&B shows it after the upload."""
+    return lambda folder: StandIn(_read(folder, inspected))
+
+
+@pytest.fixture
 def uploaded(offline, monkeypatch, tmp_path):
     """The runs of W&B after all of them are uploaded."""
     monkeypatch.setenv("WANDB_DIR", str(tmp_path))

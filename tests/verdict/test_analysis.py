@@ -8,14 +8,16 @@ import pytest
 from omegaconf import OmegaConf
 from PIL import Image
 
+from ablate.cli.main import main
 from ablate.evidence.folder import Evidence
 from ablate.record.files import seal, write_json
 from ablate.record.label import cut
 from ablate.wandb import analysis as logged
 from ablate.wandb.analysis import log_analysis, send_analysis, summary
 from ablate.wandb.note import LONGEST_TITLE, advise_sync
-from ablate.words.opening import graded
+from ablate.words.answer import graded
 
+ARMS = {"relu": 3.5, "swiglu": 3.0}
 UNSAID = dict.fromkeys(("entity", "name", "group", "notes"))
 LOGGER = {"project": "ablate", **UNSAID, "tags": [], "mode": "offline", "_target_": logged.LOGGER}
 
@@ -106,7 +108,7 @@ def test_where_runs_are_not_logged_nothing_is(log):
 
 def test_a_failure_of_wandb_costs_one_line(log, capsys, monkeypatch):
     folder = log(mode="online")  # nobody is logged in
-    assert capsys.readouterr().out.count("W&B has no analysis of this sweep") == 1
+    assert capsys.readouterr().out.count("W&B has no analysis") == 1
 
     def broken(*_):
         raise OSError("no space left")
@@ -114,8 +116,26 @@ def test_a_failure_of_wandb_costs_one_line(log, capsys, monkeypatch):
     monkeypatch.setattr(logged, "bundle", broken)
     log(mode="offline")
     printed = capsys.readouterr().out
-    assert "W&B has no analysis of this sweep: OSError: no space left" in printed
+    assert "OSError: no space left" in printed
     assert (folder / "verdict.json").exists()
+
+
+def test_a_comparison_of_a_table_is_logged_like_a_sweep(tmp_path, monkeypatch, read_offline):
+    rows = [f"{arm},{seed},{x + seed / 100}" for arm, x in ARMS.items() for seed in range(5)]
+    (tmp_path / "runs.csv").write_text("\n".join(["arm,seed,loss", *rows]))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    asked = ("--arm=arm", "--metric=loss", "--better=lower", "--pair=seed", "--baseline=relu")
+    words = ["ablate", "compare", "runs.csv", *asked, "logger=wandb"]
+    monkeypatch.setattr("sys.argv", words)
+    main()
+    (folder,) = tmp_path.glob("wandb/offline-run-*")
+    run = read_offline(folder)
+    (claim,) = table(run, "claims")
+    assert run.job_type == "analysis"
+    assert run.summary_metrics[f"verdict/{claim['id']}"] == claim["verdict"]
+    assert claim["effect"] == pytest.approx(0.5)
+    assert any(key.startswith("figures/effects") for key in run.summary_metrics)
 
 
 def test_the_analysis_has_the_group_of_its_runs(tmp_path, monkeypatch):

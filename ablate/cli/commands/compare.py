@@ -14,7 +14,7 @@ import csv
 from pathlib import Path
 
 from ablate.cli.commands import judge
-from ablate.cli.parser import PATH, TEXT, Kind, Parser
+from ablate.cli.parser import PATH, TEXT, Kind, Parser, one_of
 
 FIRST = "reading the runs"
 
@@ -58,6 +58,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
     parser.add_key("where.", "only rows with this value in column KEY", default={})
     parser.add_key("to", "folder for verdict.json, the report and the figure", PATH)
+    parser.add_key("logger", judge.WANDB, one_of("wandb"))
 
 
 def run(arguments: argparse.Namespace) -> None:

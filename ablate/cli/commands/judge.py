@@ -10,18 +10,22 @@ example:
 """
 
 import argparse
+import contextlib
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ablate.cli.parser import PATH, Parser
+from ablate.cli.parser import PATH, Parser, one_of
 from ablate.errors import UserError
 
 if TYPE_CHECKING:
     from ablate.evidence.folder import Evidence
+    from ablate.evidence.types import Verdict
     from ablate.referee.compare import Comparison
 
 FIRST = "reading the evidence"
+WANDB = "wandb: log the verdict to W&B as a sweep does; W&B's variables have the settings"
 
 
 def add_arguments(parser: Parser) -> None:
@@ -38,6 +42,7 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
     parser.add_key("to", "folder for the evidence, the verdict and the report", PATH)
+    parser.add_key("logger", WANDB, one_of("wandb"))
     parser.add_key("tables", "folder for the tables, as Markdown, LaTeX and CSV", PATH)
 
 
@@ -73,6 +78,8 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.tables:
         with writing(arguments.tables):
             write_tables(evidence, verdict, arguments.tables)
+    if arguments.logger:
+        _log(evidence, verdict, target)
     if arguments.json:
         print(json.dumps(verdict, indent=1))
         return
@@ -86,12 +93,28 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def show(comparison: "Comparison", arguments: argparse.Namespace) -> None:
-    """Print a verdict, as text or as JSON; with to=FOLDER, write its files first."""
+    """Print a verdict, as text or as JSON; with to=FOLDER, write its files first; with
+    logger=wandb, log it to W&B.
+    """
     if arguments.to:
         comparison.write(arguments.to)
+    if arguments.logger:
+        _log(comparison.evidence, comparison.verdict, arguments.to or Path.cwd())
     print(json.dumps(comparison.to_dict(), indent=1) if arguments.json else comparison)
     if arguments.to and not arguments.json:
         print(f"\nreport: {arguments.to / 'report.md'}")
+
+
+def _log(evidence: "Evidence", verdict: "Verdict", folder: Path) -> None:
+    """Log a verdict to W&B, with the settings of logger=wandb."""
+    from omegaconf import OmegaConf
+
+    from ablate.config.location import CONF
+    from ablate.wandb.analysis import log_analysis  # imports W&B
+
+    logger = OmegaConf.load(CONF / "logger" / "wandb.yaml")
+    with contextlib.redirect_stdout(sys.stderr):  # standard output may be JSON
+        log_analysis(OmegaConf.create({"logger": logger}), evidence, verdict, folder)
 
 
 def _judge_table(arguments: argparse.Namespace) -> None:
