@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ablate.config.labels import arm_labels
-from ablate.metric.table import NOTHING, Metric
+from ablate.metric.table import NOTHING
 
 
 def probability(value: float | None) -> str:
@@ -18,15 +18,6 @@ def probability(value: float | None) -> str:
 def percent(level: float) -> str:
     """Return a confidence level as a percentage without its sign, such as "95" or "97.5"."""
     return f"{100 * level:.6g}"
-
-
-def interval(metric: Metric, ends: list[float] | None) -> str:
-    """Return the confidence interval of a difference in a metric as text, such as "[-0.3, +1.2]";
-    "-" if there is no interval.
-    """
-    if ends is None:
-        return NOTHING
-    return f"[{', '.join(metric.say(end, sign=True) for end in ends)}]"
 
 
 def listed(items: list[Any], last: str = "and") -> str:
@@ -58,17 +49,6 @@ def quoted(label: str) -> str:
     seen in a sentence.
     """
     return f'"{label}"' if ", " in label else label
-
-
-def ranges(numbers: list[int]) -> str:
-    """Join ascending numbers as in a sentence, with ranges: `3, 8 to 10 and 15`."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return listed([f"{run[0]} to {run[-1]}" if len(run) > 2 else listed(run) for run in runs])
 
 
 STACKS = ("the encoder", "the decoder")  # labels of the stacks that a probe reads

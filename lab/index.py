@@ -14,7 +14,7 @@ from ablate.phrases import each_of, grouped, listed, text
 from ablate.record.files import write_text, writing
 from ablate.verdict.decision import read_verdict, was_trained
 from ablate.verdict.replication import RULE, Replication, asked_again, read_contest
-from ablate.words.opening import graded
+from ablate.words.answer import graded
 from lab.command import main
 
 FIRST = "reading the verdicts"

@@ -17,7 +17,7 @@ from ablate.phrases import listed
 from ablate.referee.cells import Rows, alike, name_of, number_of, numbers, texts
 from ablate.referee.question import Claim, Question
 from ablate.referee.runs import Runs, runs_of
-from ablate.words.opening import statement
+from ablate.words.answer import statement
 
 ALL_RUNS = "all runs"  # the only arm of a table without a column of arms
 MOST_NAMED = 5  # largest number of columns in a sentence

@@ -13,8 +13,7 @@ from ablate.report import combined, tables
 from ablate.verdict.decision import was_trained
 from ablate.verdict.kind import KINDS
 from ablate.verdict.replication import RULE, Replication, asked_again
-from ablate.words.answer import bounds, evidence_line, opening
-from ablate.words.effect import effect_text
+from ablate.words.answer import bounds, effect_text, evidence_line, opening
 from ablate.words.reasons import caveat_text
 
 # cased BLEU (13a) below which translations of real text are too poor to compare arms

@@ -14,9 +14,7 @@ from ablate.metric.table import metric_of
 from ablate.phrases import grouped, listed, percent, probability
 from ablate.record.label import value_text
 from ablate.verdict.kind import kind_of
-from ablate.words.effect import claim_metric, direction, unit_of
-from ablate.words.exact import deviation
-from ablate.words.opening import graded
+from ablate.words.answer import claim_metric, deviation, direction, graded, unit_of
 
 Fields = Iterator[tuple[str, str]]
 SCALES = {"linear": "per unit", "log": "per doubling", "log_log": "as an exponent"}
@@ -163,8 +161,7 @@ def _failures(counts: dict[str, Failures]) -> str:
 def _exact(claim: Entry, answer: Any) -> Fields:
     if (cases := answer.get("cases")) is None:
         return
-    # JSON has no NaN, so a value that is not a number is None there
-    worst = deviation(answer["effect"]) or ("NaN" if cases["counted"] else "")
+    worst = deviation(answer["effect"]) if cases["counted"] else ""
     if "holding" in cases:
         yield "Seeds that hold", f"{cases['holding']} of {answer['pairs']}"
         yield "Mean deviation", worst
@@ -194,7 +191,9 @@ def _outlook(claim: Entry, answer: Any) -> Fields:
         named = "margin" if kind_of(claim).needs_margin else "effect"
         yield f"Smallest {named} that these runs show with 80 % power", unit.say(least)
     for side, plan in (answer["seeds_needed"] or {}).items():
-        seeds = f"{plan['seeds']:,}" if plan["seeds"] else kind_of(claim).beyond_most_seeds
+        seeds = (
+            f"{plan['seeds']:,}" if plan["seeds"] else f"more than {kind_of(claim).most_seeds:,}"
+        )
         true = f"assumed true effect: {unit.say(plan['effect'])}"
         yield f"Seeds that show it {side} with 80 % power", f"{seeds} ({true})"
     exact = claim["kind"] == "exact" and not claim["margin"]

@@ -25,8 +25,7 @@ from ablate.verdict.replication import (
     used_replicate,
 )
 from ablate.verdict.study_checks import load_evidence
-from ablate.words.effect import effect_text
-from ablate.words.opening import graded
+from ablate.words.answer import effect_text, graded
 
 LEFT_OUT = ("-m", "--multirun")
 

@@ -23,7 +23,7 @@ from ablate.record.links import LOGGER_FAILURES, read_links
 from ablate.sweep.cell import config_dirs
 from ablate.verdict.decision import INCONCLUSIVE
 from ablate.wandb.note import LOGGER, advise_sync
-from ablate.words.effect import seeds_needed
+from ablate.words.answer import seeds_needed
 
 PART = (
     "This sweep has only some of the planned seeds or variants, so it has no verdict. Its results "

@@ -1,14 +1,18 @@
 """Find the caveats of a study, as data: a code, values, and the numbers of the claims.
 
-ablate.words has the sentence of each code.
+Nothing is judged here: every caveat follows from the runs, or from what the judgement has stored
+with a claim. ablate.words has the sentence of each code.
 """
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from statistics import mean
 from typing import Any
+
+import numpy as np
 
 from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
@@ -18,14 +22,20 @@ from ablate.evidence.table import by_label, differ_in_code, steps_of
 from ablate.evidence.tuned import ordered, tried
 from ablate.evidence.types import Caveat, Claim, Levels, Reason, Run, Values, reason
 from ablate.phrases import name_of, number_of
+from ablate.stats.skew import is_visible, skewness
 from ablate.stats.ties import above
-from ablate.verdict.budgets import WITHOUT
-from ablate.verdict.claim_caveats import of_claim, of_sizes
-from ablate.verdict.kind.base import Judged
-from ablate.verdict.stages import needed
+from ablate.verdict.floor import WITHOUT
+from ablate.verdict.independent import values_of
+from ablate.verdict.judge import Judged
+from ablate.verdict.sides import pairs
 
-ENDS: dict[str, Callable[[list[Any]], Any]] = {"largest": max, "smallest": min}
 IDLE = 0.2  # number of cores that other processes may use during a time measurement
+ALIKE = 0.01  # largest relative difference in parameters of arms that count as matched
+Rule = Callable[[Judged, Evidence], Iterator[Reason]]  # yields the caveats on a claim
+ORDER = (  # of the caveats on claims; those on tables come first
+    *("seeds_unpaired", "failures_left_out", "trend_reverses", "no_spread", "runs_older"),
+    *("rates_untuned", "noise", "seeds_only", "asked_before", "interim", "other_settings"),
+)
 
 
 def caveats(
@@ -33,6 +43,7 @@ def caveats(
     judged: Sequence[Judged],
     waiting: Sequence[Claim],
     departed: Iterable[Reason],
+    unfinished: Sequence[Levels],
 ) -> list[Caveat]:
     """Return all caveats of a study; caveats about the whole study come first.
 
@@ -41,54 +52,35 @@ def caveats(
         judged: the claims.
         waiting: planned claims that lack the runs of an arm.
         departed: differences from the registered study.
+        unfinished: levels of the arms of undecided claims that more seeds may decide.
     """
-    whole = [
-        *evidence.notes,
-        *departed,
-        *_of_study(evidence),
-        *_of_waiting(len(judged) + len(waiting), len(waiting)),
-        *_of_tuning(evidence),
-        *_of_match(evidence),
-    ]
-    sizes = _merged(of_sizes, judged, evidence)
-    runs = [*_of_machine(evidence), *_of_runs(evidence, waiting)]
+    whole = [*evidence.notes, *departed, *_of_study(evidence, len(judged), len(waiting))]
+    runs = [*_of_runs(evidence), *_of_plan(evidence, unfinished), *_of_code(evidence)]
     return [
         *(Caveat(**each, claims=[]) for each in whole),
-        *sizes,
+        *_merged(_of_sizes, judged, evidence),
         *(Caveat(**each, claims=[]) for each in runs),
-        *_of_claims(evidence, judged, waiting),
+        *sorted(_merged(_of_claim, judged, evidence), key=lambda caveat: _place(caveat["code"])),
+        *_of_correction(evidence, judged, waiting),
     ]
 
 
-def _of_claims(
-    evidence: Evidence, judged: Sequence[Judged], waiting: Sequence[Claim]
-) -> Iterator[Caveat]:
-    """Yield the caveats on single claims, and the one on the correction for several claims."""
-    for rule in of_claim:
-        yield from _merged(rule, judged, evidence)
-    tested = [name_of(entry) for _, entry in judged if entry["p"]]
-    family = len(tested) + sum(involves_chance(claim) for claim in waiting)
-    if tested and family > 1:
-        yield Caveat(**reason("holm", claims=family), claims=_numbers(tested, evidence))
-
-
-def _merged(
-    rule: Callable[..., Iterator[Reason]], judged: Sequence[Judged], evidence: Evidence
-) -> Iterator[Caveat]:
-    """Yield every reason that a rule gives once, with the numbers of the claims that it is about.
-
-    `rule` gets a claim's result, its entry in verdict.json and the evidence.
-    """
+def _merged(rule: Rule, judged: Sequence[Judged], evidence: Evidence) -> Iterator[Caveat]:
+    """Yield every reason that a rule gives once, with the numbers of the claims it is about."""
     reasons: list[Reason] = []
     names: list[list[str]] = []
-    for finding, entry in judged:
-        for each in rule(finding, entry, evidence):
+    for claim in judged:
+        for each in rule(claim, evidence):
             if each not in reasons:
                 reasons.append(each)
                 names.append([])
-            names[reasons.index(each)].append(name_of(entry))
+            names[reasons.index(each)].append(name_of(claim.entry))
     for each, alike in zip(reasons, names, strict=True):
         yield Caveat(**each, claims=_numbers(alike, evidence))
+
+
+def _place(code: str) -> int:
+    return ORDER.index(code) if code in ORDER else -1
 
 
 def _numbers(names: Iterable[str], evidence: Evidence) -> list[int]:
@@ -98,16 +90,29 @@ def _numbers(names: Iterable[str], evidence: Evidence) -> list[int]:
     return [] if len(chosen) == len(numbers) else chosen
 
 
-def _of_study(evidence: Evidence) -> Iterator[Reason]:
+def _of_correction(
+    evidence: Evidence, judged: Sequence[Judged], waiting: Sequence[Claim]
+) -> Iterator[Caveat]:
+    tested = [name_of(claim.entry) for claim in judged if claim.entry["p"]]
+    family = len(tested) + sum(involves_chance(claim) for claim in waiting)
+    if tested and family > 1:
+        yield Caveat(**reason("holm", claims=family), claims=_numbers(tested, evidence))
+
+
+def _of_study(evidence: Evidence, judged: int, waiting: int) -> Iterator[Reason]:
+    """Yield the caveats on the whole study; `judged` and `waiting` are numbers of claims."""
     for fixed in evidence.study["fixed"]:
         yield reason("stated", text=fixed)
     if earlier := evidence.registration.get("earlier"):
         yield reason("plan_changed", times=len(earlier))
-
-
-def _of_waiting(planned: int, waiting: int) -> Iterator[Reason]:
     if waiting:
-        yield reason("claims_wait", planned=planned, waiting=waiting)
+        yield reason("claims_wait", planned=judged + waiting, waiting=waiting)
+    if evidence.study.get("tune"):
+        yield from _of_tuning(evidence)
+    if match := evidence.study.get("match"):
+        arms = by_label([run for run in evidence.runs if "matched" in run]).items()
+        settings = {arm: runs[0]["matched"] for arm, runs in arms}
+        yield reason("matched", by=match["by"], to=dict(match["to"]), arms=settings)
 
 
 def _of_tuning(evidence: Evidence) -> Iterator[Reason]:
@@ -117,15 +122,13 @@ def _of_tuning(evidence: Evidence) -> Iterator[Reason]:
     been tuned in a shorter training than that of the verdicts, or the seeds of an arm may have
     chosen different values.
     """
-    tune = evidence.study.get("tune")
-    if not tune:
-        return
+    tune = evidence.study["tune"]
+    assert tune is not None
     arms = by_label([run for run in evidence.runs if "tuned" in run])
     grids = tried(evidence) if ordered(tune["values"]) else {}
-    ends = {word: _at_end(arms, grids, end) for word, end in ENDS.items() if grids}
+    ends = {word: _at_end(arms, grids, end) for word, end in (("largest", max), ("smallest", min))}
     if any(ends.values()):
-        wider = {value for grid in grids.values() for value in grid} - {*tune["values"]}
-        values = sorted({*tune["values"], *wider}) if wider else [*tune["values"]]
+        values = sorted({*tune["values"], *(x for grid in grids.values() for x in grid)})
         yield reason("best_at_end", key=tune["key"], values=values, **ends)
     if evidence.short:
         short, steps = (
@@ -136,8 +139,28 @@ def _of_tuning(evidence: Evidence) -> Iterator[Reason]:
     yield from _of_tuned_values(evidence, tune["key"], arms)
 
 
+def _at_end(
+    arms: Mapping[str, list[Run]],
+    grids: Mapping[int, list[Any]],
+    end: Callable[[list[Any]], Any],
+) -> dict[str, list[int]]:
+    """Return, for each arm in which runs chose the largest (or smallest) tried value, the number of
+    these runs and of all runs.
+
+    Args:
+        arms: the tuned runs by the label of their arm.
+        grids: the values that each run tried, by cell number; {} if they have no order.
+        end: `max` or `min`.
+    """
+    counts = {
+        arm: sum(run["tuned"]["value"] == end(grids[run["cell"]]) for run in runs)
+        for arm, runs in (arms.items() if grids else ())
+    }
+    return {arm: [count, len(arms[arm])] for arm, count in counts.items() if count}
+
+
 def _of_tuned_values(
-    evidence: Evidence, tuned_key: str, arms: dict[str, list[Run]]
+    evidence: Evidence, tuned_key: str, arms: Mapping[str, list[Run]]
 ) -> Iterator[Reason]:
     """Yield a caveat if the seeds of an arm chose different values, and the mean results of these
     values differ by more than the margin of a claim.
@@ -149,8 +172,8 @@ def _of_tuned_values(
         if claim["margin"] and claim["kind"] not in WITHOUT:
             margins[claim["metric"]] = min(claim["margin"], margins.get(claim["metric"], math.inf))
     for metric, margin in margins.items():
-        apart = {arm: _means_by_value(runs, metric) for arm, runs in arms.items()}
-        wide = {arm: means for arm, means in apart.items() if _are_apart(means, margin)}
+        by_arm = {arm: _means_by_value(runs, metric) for arm, runs in arms.items()}
+        wide = {arm: means for arm, means in by_arm.items() if _are_apart(means, margin)}
         if wide:
             yield reason("tuned_apart", key=tuned_key, metric=metric, arms=wide)
 
@@ -163,105 +186,52 @@ def _means_by_value(runs: list[Run], metric: str) -> list[Values]:
     for run in (run for run in runs if run["status"] == "finished"):
         with suppress(KeyError):  # the run lacks the metric, or its value is not finite
             results.setdefault(run["tuned"]["value"], []).append(value(run, metric))
-    several = {x: scores for x, scores in results.items() if len(scores) > 1}
     return [
         {"value": x, "mean": mean(scores), "runs": len(scores)}
-        for x, scores in sorted(several.items())
+        for x, scores in sorted(results.items())
+        if len(scores) > 1
     ]
 
 
 def _are_apart(means: list[Values], margin: float) -> bool:
     """Return whether the largest and the smallest mean differ by more than the margin."""
-    scores = [each["mean"] for each in means]
-    low, high = min(scores, default=0.0), max(scores, default=0.0)
-    return above(high - low, margin, max(-low, high))
+    scores = [each["mean"] for each in means] or [0.0]
+    return above(max(scores) - min(scores), margin, max(map(abs, scores)))
 
 
-def _at_end(
-    arms: dict[str, list[Run]], grids: dict[int, list[Any]], end: Callable[[list[Any]], Any]
-) -> dict[str, list[int]]:
-    """Return, for each arm in which runs chose the largest (or smallest) tried value, the number of
-    these runs and of all runs.
-
-    Args:
-        arms: the tuned runs by the label of their arm.
-        grids: the values that each run tried, by cell number.
-        end: `max` or `min`.
-    """
-    counts = {
-        arm: sum(run["tuned"]["value"] == end(grids[run["cell"]]) for run in runs)
-        for arm, runs in arms.items()
-    }
-    return {arm: [count, len(arms[arm])] for arm, count in counts.items() if count}
-
-
-def _of_match(evidence: Evidence) -> Iterator[Reason]:
-    """Yield the settings that were adjusted to make all arms equal in cost, if any were."""
-    if match := evidence.study.get("match"):
-        arms = by_label([run for run in evidence.runs if "matched" in run]).items()
-        settings = {arm: runs[0]["matched"] for arm, runs in arms}
-        yield reason("matched", by=match["by"], to=dict(match["to"]), arms=settings)
-
-
-def _of_machine(evidence: Evidence) -> Iterator[Reason]:
-    """Yield a caveat if other processes were running during time measurements."""
-    busy_cores = (run["metrics"].get("probe/others") for run in evidence.runs)
-    busy = max((cores for cores in busy_cores if cores is not None), default=0.0)
+def _of_runs(evidence: Evidence) -> Iterator[Reason]:
+    """Yield the caveats on runs that failed, and on measurements on a busy machine."""
+    busy = max((run["metrics"].get("probe/others") or 0.0 for run in evidence.runs), default=0.0)
     if busy > IDLE:
         yield reason("busy_machine", cores=busy)
-
-
-def _of_runs(evidence: Evidence, waiting: Sequence[Claim]) -> Iterator[Reason]:
     failed = [run["cell"] for run in evidence.runs if run["status"] == "failed"]
     if failed:
         yield reason("runs_failed", cells=failed)
     if not evidence.is_table:
-        yield from _of_wrong_ends(evidence.runs)
+        yield from _of_wrong_ends("runs_went_wrong", evidence.runs)
     if evidence.short:
         runs, steps = evidence.short.runs, evidence.short.regime["steps"]
-        yield from _of_wrong_ends(runs, steps=steps_of(runs, "budget.short", steps))
-    yield from _of_plan(evidence, waiting)
-    versions = {tuple(sorted(run["versions"].items())) for run in evidence.runs if run["versions"]}
-    if len(versions) > 1:
-        yield reason("versions_differ")
-    yield from _of_code(evidence)
+        steps_of_runs = steps_of(runs, "budget.short", steps)
+        yield from _of_wrong_ends("short_runs_went_wrong", runs, steps=steps_of_runs)
 
 
-def _of_code(evidence: Evidence) -> Iterator[Reason]:
-    """Yield a caveat on arms whose runs, or whose tuning runs, were made with different code, and
-    on arms with runs of several sweeps that do not record their code.
-    """
-    arms = [*by_label(evidence.runs).items(), *by_label(evidence.screening).items()]
-    if mixed := dict.fromkeys(label for label, runs in arms if differ_in_code(runs)):
-        yield reason("code_differs", arms=[*mixed])
-    older = [[run for run in runs if "code" not in run] for _, runs in arms]
-    if any(len({run.get("replicate") for run in runs}) > 1 for runs in older):
-        yield reason("code_unknown")
-
-
-def _of_wrong_ends(runs: list[Run], **at: object) -> Iterator[Reason]:
+def _of_wrong_ends(code: str, runs: list[Run], **at: object) -> Iterator[Reason]:
     wrong = Counter(arm_label(run["levels"]) for run in runs if run["status"] in NOT_LEARNED)
     if wrong:
-        yield reason("runs_went_wrong", arms=dict(wrong), **at)
+        yield reason(code, arms=dict(wrong), **at)
 
 
-def _of_plan(evidence: Evidence, waiting: Sequence[Claim]) -> Iterator[Reason]:
+def _of_plan(evidence: Evidence, unfinished: Sequence[Levels]) -> Iterator[Reason]:
     """Yield a caveat on arms with fewer seeds than planned.
 
     The seeds may be missing, or an interim analysis may have made them unnecessary.
     """
-    planned = evidence.study["seeds"]
-    few: dict[str, int] = {}
-    levels: list[Levels] = []
-    for arm, runs in by_label(evidence.runs).items():
-        if (seeds := len(_seeds(runs))) < planned:
-            few[arm] = seeds
-            levels.append(runs[0]["levels"])
+    planned, arms = evidence.study["seeds"], by_label(evidence.runs)
+    few = {arm: n for arm, runs in arms.items() if (n := len(_seeds(runs))) < planned}
     if not few or not evidence.study["claims"]:
         return
     staged = "asked" in evidence.registration and len(planned_looks(evidence.study)) > 1
-    # without an undecided claim, which needs more seeds of one of these arms
-    if staged and not any(arm in levels for arm in needed(evidence, waiting)):
+    if staged and not any(arms[arm][0]["levels"] in unfinished for arm in few):
         yield reason("stopped_early", planned=planned, arms=few)
         return
     ended = len(_seeds([run for run in evidence.runs if run["status"] != "failed"]))
@@ -271,3 +241,117 @@ def _of_plan(evidence: Evidence, waiting: Sequence[Claim]) -> Iterator[Reason]:
 
 def _seeds(runs: list[Run]) -> set[int]:
     return {run["seed"] for run in runs}
+
+
+def _of_code(evidence: Evidence) -> Iterator[Reason]:
+    """Yield the caveats on different versions of packages, on arms whose runs, or whose tuning
+    runs, were made with different code, and on arms with runs of several sweeps that do not record
+    their code.
+    """
+    versions = {tuple(sorted(run["versions"].items())) for run in evidence.runs if run["versions"]}
+    if len(versions) > 1:
+        yield reason("versions_differ")
+    arms = [*by_label(evidence.runs).items(), *by_label(evidence.screening).items()]
+    if mixed := dict.fromkeys(label for label, runs in arms if differ_in_code(runs)):
+        yield reason("code_differs", arms=[*mixed])
+    older = [[run for run in runs if "code" not in run] for _, runs in arms]
+    if any(len({run.get("replicate") for run in runs}) > 1 for runs in older):
+        yield reason("code_unknown")
+
+
+def _of_sizes(claim: Judged, evidence: Evidence) -> Iterator[Reason]:
+    """Yield a caveat if compared arms have different numbers of trained parameters."""
+    finding = claim.finding
+    if finding.problem:
+        return
+    names = {runs[0]["arm"]: label for label, runs in by_label(evidence.runs).items()}
+    step = 1 if finding.claim["kind"] == "trend" else 2  # a trend compares neighbouring levels
+    arms = zip(finding.sides[::step], finding.sides[1::step], strict=False)
+    sizes: dict[str, int] = {}
+    for pair in (pair for first, second in arms for pair in pairs(first, second)):
+        small, large = sorted(map(_size, pair))
+        if small and large / small - 1 > ALIKE:
+            sizes |= {names[run["arm"]]: _size(run) for run in pair}
+    if sizes:
+        yield reason("sizes_differ", arms=sizes)
+
+
+def _size(run: Run) -> int:
+    return int(run["metrics"].get("parameters") or 0)
+
+
+def _of_missing_runs(claim: Judged) -> Iterator[Reason]:
+    """Yield the caveats on seeds without a pair of runs, and on runs that failed to learn."""
+    entry, table = claim.entry, "design" in claim.entry
+    if claim.finding.paired and (seeds := claim.finding.paired.unpaired):
+        # the numbers of pairs of a table mean nothing to a reader
+        pairs_of_table = reason("pairs_incomplete", pairs=len(seeds))
+        yield pairs_of_table if table else reason("seeds_unpaired", seeds=seeds)
+    counts = {arm: [n["runs"], n["of"]] for arm, n in entry.get("failed_to_learn", {}).items()}
+    failed = any(runs for runs, _ in counts.values())
+    if failed and not entry.get("decided_by_failures") and entry["effect"] is not None:
+        yield reason("without_value" if table else "failures_left_out", arms=counts)
+
+
+def _of_table(claim: Judged) -> Iterator[Reason]:
+    """Yield caveats on the runs of the arms of a table, such as arms that look skewed, or whose
+    runs all have the same value.
+    """
+    finding, entry = claim.finding, claim.entry
+    doubts: Any = finding.claim.get("doubts", [])
+    yield from doubts
+    if "design" not in entry or entry["kind"] in ("trend", "stability", "exact"):
+        return
+    for side in finding.sides:
+        values, arm = values_of(side, entry["metric"]), arm_label(side.levels)
+        if len(values) > 2 and is_visible(skewness(values), len(values)):
+            yield reason("arm_skewed", arm=arm)
+        if len(values) > 1 and not np.ptp(values):
+            yield reason("arm_constant", arm=arm, runs=len(values))
+
+
+def _of_trend(claim: Judged) -> Iterator[Reason]:
+    """Yield a caveat for neighbouring levels of a trend between which the mean changes in the
+    opposite direction of the slope.
+    """
+    entry, paired, slope = claim.entry, claim.finding.paired, claim.entry["effect"]
+    if entry["kind"] != "trend" or entry["minus"] or paired is None or slope is None:
+        return
+    metric, sign = entry["metric"], -1 if entry["better"] == "lower" else 1
+    means = [
+        (side.levels, mean(value(run, metric) for seed in paired.seeds for run in side.runs[seed]))
+        for side in paired.sides
+    ]
+    for (first, before), (second, after) in pairwise(means):
+        if sign * (after - before) * slope < 0:
+            ends = {"from": first, "to": second, "change": after - before}
+            measures = entry.get("measures", "")
+            yield reason("trend_reverses", metric=metric, measures=measures, **ends)
+
+
+def _of_claim(claim: Judged, evidence: Evidence) -> Iterator[Reason]:
+    """Yield the caveats on a claim: on missing runs, on what its interval covers, on older runs, on
+    learning rates, on how often such a test errs in simulations, and on its history in the analysis
+    log (earlier sweeps that asked the same question, interim analyses, and other settings).
+    """
+    yield from _of_missing_runs(claim)
+    yield from _of_table(claim)
+    yield from _of_trend(claim)
+    entry = claim.entry
+    if entry["method"] == "sign test":
+        yield reason("no_spread", pairs=entry["pairs"])
+    if older := entry["older_cells"]:
+        yield reason("runs_older", runs=older, exploratory=claim.seen_before)
+    if claim.rates:
+        yield reason("rates_untuned", rates=claim.rates)
+    if claim.noise:
+        yield reason("noise", **claim.noise._asdict())
+    if entry["p"] and entry["noise"] == ["seeds"] and entry["interval"] and "design" not in entry:
+        task = evidence.registration.get("components", {}).get("task", "")
+        yield reason("seeds_only", task=task)
+    for attempt in claim.asked["tried"]:
+        yield reason("asked_before", reason=attempt)
+    if shares := claim.entry.get("information"):
+        yield reason("interim", analysis=len(shares), share=shares[-1])
+    if settings := claim.asked["regimes"]:
+        yield reason("other_settings", settings=settings)

@@ -20,12 +20,10 @@ from ablate.evidence.table import by_label, spread, steps_of
 from ablate.evidence.types import Arm, Run, Setting, Verdict
 from ablate.phrases import name_of
 from ablate.stats.spending import spent
-from ablate.verdict.budgets import both
 from ablate.verdict.caveats import caveats
 from ablate.verdict.combined import combined
-from ablate.verdict.contrast import asked_of
-from ablate.verdict.judge import judge, older_runs
-from ablate.verdict.kind.base import Finding
+from ablate.verdict.judge import Decided, decide, judge, older_runs
+from ablate.verdict.stages import both, unfinished
 from ablate.verdict.study_checks import BUDGET
 
 # Config keys that may be factors, with their names in the setting of a study.
@@ -66,13 +64,16 @@ def conclude(evidence: Evidence) -> Verdict:
     answerable, waiting = split_claims(evidence.runs, evidence.study)
     primary = next(map(name_of, evidence.study["claims"]), "")
     evidence = replace(evidence, study=evidence.study | {"claims": answerable})
-    judged = judge(evidence, registration, waiting, primary)
     short = evidence.short
-    early = judge(short, registration, waiting, primary) if short else []
-    noted = caveats(evidence, judged, waiting, departed)
-    for _, claim in (*judged, *early):
-        claim["exploratory"] |= bool(departed or asked_of(claim, evidence)["tried"])
-    claims = [claim for _, claim in judged]
+    decided = decide(evidence, waiting)
+    early = decide(short, waiting) if short else []
+    about = (registration, waiting, primary, bool(departed))
+    judged = judge(decided, evidence, *about)
+    claims = [each.entry for each in judged]
+    if short:
+        claims = both(judged, judge(early, short, *about), evidence, short)
+    going_on = unfinished([*decided, *early], evidence)
+    whole = combined(evidence)
     verdict: Verdict = {
         "experiment": evidence.name,
         "rule": RULE,
@@ -81,23 +82,21 @@ def conclude(evidence: Evidence) -> Verdict:
         "study_hash": registration["hash"],
         "registered": registration["time"],
         "looks": registration["looks"],
-        "alpha_spent": alpha_spent(finding for finding, _ in judged),
+        "alpha_spent": alpha_spent(decided),
         "versions": versions(evidence.runs),
         "exploratory": any(claim["exploratory"] for claim in claims),
         "runs": len(evidence.runs),
         "failed_runs": sum(run["status"] == "failed" for run in evidence.runs),
         "reused_runs": sum(run["reused"] for run in evidence.runs),
         "older_runs": older_runs(evidence.runs, registration),
-        "caveats": noted,
-        "claims": both(judged, early, evidence, short) if short else claims,
+        "caveats": caveats(evidence, judged, waiting, departed, going_on),
+        "claims": claims,
         "arms": [
             _arm(label, runs, ALWAYS | {claim["metric"] for claim in claims})
             for label, runs in by_label(evidence.runs).items()
         ],
     }
-    if whole := combined(evidence):
-        verdict["combined"] = whole
-    return verdict
+    return {**verdict, "combined": whole} if whole else verdict
 
 
 def _setting(evidence: Evidence) -> Setting:
@@ -117,11 +116,12 @@ def _setting(evidence: Evidence) -> Setting:
     return cast(Setting, setting)
 
 
-def alpha_spent(findings: Iterable[Finding]) -> float:
+def alpha_spent(decided: Iterable[Decided]) -> float:
     """Return the largest part of alpha that the analyses so far have spent on any claim.
 
     An exact claim counts with all of its alpha.
     """
+    findings = (each.finding for each in decided)
     parts = (2 * spent(f.claim["alpha"] / 2, f.result.looks[-1]) for f in findings)
     return max(parts, default=0.0)
 

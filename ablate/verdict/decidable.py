@@ -59,9 +59,9 @@ def _identical(claim: Claim, differences: Float[np.ndarray, " seeds"]) -> Reason
 
 
 def _no_room(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> Reason | None:
-    """Return why a claim has only one answer, if the metric's range leaves no room for the margin.
-
-    The result is None if there is room.
+    """Return why a claim has only one answer, if the metric's range leaves no room for the margin:
+    the baseline is within the margin of the best value that it should fall short of, or of the
+    value without learning, or both arms are at the best value. Else return None.
     """
     metric = METRICS.get(claim["metric"].rpartition("/")[2])
     if not metric or not claim["margin"] or claim["minus"] or claim["kind"] == "trend":
@@ -70,64 +70,50 @@ def _no_room(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> Reason |
     if treatment is None or baseline is None:
         return None
     if claim["kind"] in BETTER and not claim.get("cannot"):
-        return _nothing_to_gain(claim, metric, (treatment, baseline))
-    if claim["kind"] in SAME:
-        return _nothing_to_lose(claim, metric, baseline) or _at_ceiling(
-            claim, metric, (treatment, baseline), evidence
-        )
+        return _nothing_to_gain(claim, metric, treatment, baseline)
+    if claim["kind"] in SAME and isinstance(metric.wrong, float):
+        usual = claim["better"] == metric.better
+        less = _less("an untrained model", claim, abs(baseline - metric.wrong)) if usual else None
+        return less or _at_ceiling(claim, metric, (treatment, baseline), evidence)
     return None
 
 
-def _nothing_to_gain(claim: Claim, metric: Metric, means: tuple[float, float]) -> Reason | None:
-    """Return why a claim has only one answer, if both arms are within the margin of the best value.
-
-    The result is None otherwise. If only the baseline is so near the best value, the treatment is
-    worse, which is another answer.
+def _nothing_to_gain(
+    claim: Claim, metric: Metric, treatment: float, baseline: float
+) -> Reason | None:
+    """Return the reason that both arms are within the margin of the best value, else None. If only
+    the baseline is so near the best value, the treatment is worse, which is another answer.
     """
-    if metric.best is None or claim["better"] != metric.better:
+    best = metric.best if claim["better"] == metric.better else None
+    if best is None or not at_most(abs(best - treatment), claim["margin"]):
         return None
-    treatment, baseline = (abs(metric.best - mean) for mean in means)
-    return _less("best", claim, baseline) if at_most(treatment, claim["margin"]) else None
-
-
-def _nothing_to_lose(claim: Claim, metric: Metric, baseline: float) -> Reason | None:
-    if not isinstance(metric.wrong, float) or claim["better"] != metric.better:
-        return None
-    return _less("nothing learned", claim, abs(baseline - metric.wrong))
-
-
-def _less(limit: str, claim: Claim, room: float) -> Reason | None:
-    """Return the reason that the baseline is within the margin of a limit of the metric: "best", or
-    the score of a model with "nothing learned".
-    """
-    if above(room, claim["margin"]):
-        return None
-    return reason(
-        "no_room",
-        limit=limit,
-        baseline=dict(claim["baseline"]),
-        metric=claim["metric"],
-        room=room,
-        margin=claim["margin"],
-    )
+    return _less("a perfect model", claim, abs(best - baseline))
 
 
 def _at_ceiling(
     claim: Claim, metric: Metric, means: tuple[float, float], evidence: Evidence
 ) -> Reason | None:
-    """Return why a claim has only one answer, if both arms are at the best value of the metric.
-
-    The result is None otherwise, or if a control arm shows that these runs could have shown a loss.
+    """Return the reason that both arms are at the best value of the metric, else None; also None if
+    a control arm shows that these runs could have shown a loss.
     """
-    if metric.best is None or not isinstance(metric.wrong, float):
+    best, wrong = metric.best, metric.wrong
+    if best is None or not isinstance(wrong, float):
         return None
-    near = AT_BEST * abs(metric.best - metric.wrong)
-    if any(above(abs(metric.best - mean), near) for mean in means):
+    near = AT_BEST * abs(best - wrong)
+    if any(above(abs(best - mean), near) for mean in means):
         return None
     shown = control(claim, evidence)
-    if shown and shown["loses"]:
+    return None if shown and shown["loses"] else reason("at_ceiling", metric=claim["metric"])
+
+
+def _less(limit: str, claim: Claim, room: float) -> Reason | None:
+    """Return the reason that the baseline is within the margin of a limit of the metric: the score
+    of "a perfect model" or of "an untrained model".
+    """
+    if above(room, claim["margin"]):
         return None
-    return reason("at_ceiling", metric=claim["metric"])
+    about = {"baseline": dict(claim["baseline"]), "metric": claim["metric"]}
+    return reason("no_room", limit=limit, **about, room=room, margin=claim["margin"])
 
 
 def control(claim: Claim, evidence: Evidence) -> ControlOutcome | None:

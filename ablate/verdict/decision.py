@@ -98,27 +98,21 @@ def read_verdict(path: Path) -> Verdict:
 
     from ablate.record.files import SEAL, check_seal  # imports numpy
 
+    again = f"run `ablate judge {path.parent}` to write it again"
     try:
-        verdict = json.loads(path.read_text(encoding="utf-8"))
-        sealed = SEAL in verdict
-    except (OSError, ValueError, TypeError, RecursionError) as error:
-        raise UserError(
-            f"{path} is damaged ({type(error).__name__}): run `ablate judge {path.parent}` to "
-            "write it again"
-        ) from None
-    if sealed and not check_seal(verdict):
-        raise UserError(
-            f"{path} is damaged or was edited: run `ablate judge {path.parent}` to write it again"
-        )
-    try:
-        form().validate_python(verdict)
+        content = path.read_bytes()
+        form().validate_json(content)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error}): {again}") from None
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))
         raise UserError(
-            f"{path}: {field}: {first['msg']}. The file is damaged or of an earlier version: run "
-            f"`ablate judge {path.parent}` to write it again"
+            f"{path} is damaged or of an earlier version: {field}: {first['msg']}: {again}"
         ) from None
+    verdict = json.loads(content)
+    if SEAL in verdict and not check_seal(verdict):
+        raise UserError(f"{path} was edited: {again}")
     return cast(Verdict, verdict)
 
 

@@ -1,4 +1,4 @@
-"""Judge exact claims: a value must be near 0 in every case, or far from 0 in every case.
+"""Check exact claims: a value must be near 0 in every case, or far from 0 in every case.
 
 The value is the result of a probe, or the difference between two runs. The claim is supported if no
 value is further from 0 than the tolerance, and refuted if any value is. If lower is better,
@@ -16,7 +16,8 @@ other side, else undecided. Each decision is a one-sided test at alpha.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -29,56 +30,37 @@ from ablate.stats.holm import Tests
 from ablate.stats.spending import ONCE, repeated
 from ablate.stats.ties import at_most
 from ablate.verdict.contrast import CHANGED, differ, looks_of
-from ablate.verdict.decision import (
-    INCONCLUSIVE,
-    REFUTED,
-    SUPPORTED,
-    MarginThreshold,
-    thresholds,
-)
+from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, MarginThreshold, thresholds
 from ablate.verdict.sides import Side, has, is_alone, pairs
 
 MOVED = 1e-3  # smallest response of the negative control
 Runs = tuple[Run] | tuple[Run, Run]  # of a case
 
 
-@dataclass(frozen=True)
-class Case:
-    """A case of an exact claim: a seed, and the value that the claim restricts for this seed.
-
-    An example of such a value is a deviation that must be 0. The value is None if it was not
-    measured.
+class Case(NamedTuple):
+    """A row in the table of checks: a seed, and the value that the claim restricts, such as a
+    deviation that must be 0. The value is None if it was not measured.
     """
 
     seed: int
     value: float | None
     control: float | None  # response of the negative control; None if the claim has none
-    scale: float = 0.0  # largest number from which the value was computed (ablate.stats.ties)
-
-    @property
-    def counts(self) -> bool:
-        """Whether this case could have violated the claim, as its negative control shows.
-
-        The control is a deliberate fault. Without a control, every case counts.
-        """
-        return self.control is None or self.control > MOVED
+    scale: float  # largest number from which the value was computed (ablate.stats.ties)
 
 
 @dataclass(frozen=True)
 class Exact:
-    """The values that an exact claim restricts, with the rule that decides the claim.
+    """The table of checks of an exact claim, with the rule that decides the claim.
 
-    Each case has a value. A case is a run, or a pair of runs with the same seed.
-
-    An exact claim states that every value is within a tolerance of 0, or at least a margin away
-    from 0.
+    A case is a run, or a pair of runs with the same seed. The rule is a tolerance, within which
+    every value must be, or a margin, by which every value must be away from 0.
     """
 
     cases: list[Case]
     tolerance: float
     margin: float  # 0: none
-    one_sided: bool = False  # whether negative values satisfy the claim
-    draws: int | None = None  # random draws behind each value; None if not recorded
+    one_sided: bool  # whether negative values satisfy the claim
+    draws: int | None  # random draws behind each value; None if not recorded
     # an arm outside the claim that violates the rule, and the distance of its value from 0
     elsewhere: tuple[Levels, float] | None = None
 
@@ -87,10 +69,13 @@ class Exact:
     noise: ClassVar[list[Noise]] = []
     looks = ONCE
 
-    @property
+    @cached_property
     def counted(self) -> list[Case]:
-        """The cases that have a value and that count, that is, could have violated the claim."""
-        return [case for case in self.cases if case.value is not None and case.counts]
+        """The cases with a value that could have violated the claim, as the response of the
+        negative control shows; without a control, all cases with a value.
+        """
+        moved = [case for case in self.cases if case.control is None or case.control > MOVED]
+        return [case for case in moved if case.value is not None]
 
     @property
     def pairs(self) -> int:
@@ -118,9 +103,8 @@ class Exact:
         return {}
 
     def turns(self, alpha: float) -> list[MarginThreshold]:
-        """Return the tolerances or margins at which the decision changes.
-
-        Each entry has the decision from there on. The list is empty if no value was measured.
+        """Return the tolerances or margins at which the decision changes, each with the decision
+        from there on; [] if no value was measured.
         """
         if not self.counted:
             return []
@@ -142,12 +126,10 @@ class Exact:
         return value if self.one_sided else abs(value)
 
     def distance(self, case: Case) -> float:
-        """Return how far the value of a case is from 0.
-
-        If negative values satisfy the claim, they have distance 0.
+        """Return how far the value of a case is from 0; 0 for negative values that satisfy the
+        claim.
         """
-        distance = self.signed(case)
-        return distance if math.isnan(distance) else max(distance, 0.0)
+        return max(self.signed(case), 0.0)  # NaN stays, because it comes first
 
     def holds(self, case: Case) -> bool:
         """Return whether the value of a case satisfies the claim."""
@@ -158,10 +140,7 @@ class Exact:
 
     @property
     def control(self) -> float | None:
-        """The smallest response of the negative control (a deliberate fault) in a counted case.
-
-        The value is None for a claim without a negative control.
-        """
+        """The smallest response of the negative control in a counted case; None without one."""
         moved = (case.control for case in self.counted if case.control is not None)
         return min(moved, default=None)
 
@@ -174,11 +153,9 @@ class Exact:
 
 
 def examine(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> Exact:
-    """Return the values that an exact claim restricts, with the rule of the claim.
+    """Return the table of checks of an exact claim.
 
-    An exact claim states that every value is within a tolerance of 0, or at least a margin away
-    from 0. A value is of a single run, or of a pair of runs with the same seed if the claim names
-    two arms.
+    A value is of a single run, or of a pair of runs with the same seed if the claim names two arms.
 
     Args:
         claim: the claim.
@@ -188,35 +165,33 @@ def examine(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> Exact:
     alone = [(run,) for run in evidence.runs if has(run, claim["where"] | claim["treatment"])]
     measured: Sequence[Runs] = alone if is_alone(claim) else [*pairs(*arms)]
     runs = [run for arm in arms for run in arm.every]
-    cases = [
-        _case(claim, of_case, evidence)
-        for of_case in measured
-        if all(run["status"] != "failed" for run in of_case)
-    ]
-    below = claim["better"] == "lower" and not claim["margin"]
-    draws = _draws(runs) if claim["metric"].startswith("probe/") else None
-    result = Exact(cases, claim["tolerance"], claim["margin"], below, draws)
+    draws = [run["draws"] for run in runs if run.get("draws") is not None]
+    recorded = claim["metric"].startswith("probe/") and len(draws) == len(runs)
+    table = Exact(
+        cases=[
+            _case(claim, of_case, evidence)
+            for of_case in measured
+            if all(run["status"] != "failed" for run in of_case)
+        ],
+        tolerance=claim["tolerance"],
+        margin=claim["margin"],
+        one_sided=claim["better"] == "lower" and not claim["margin"],
+        draws=min(draws, default=None) if recorded else None,
+    )
     if "design" in claim:  # the other arms of a table are no faults
-        return result
-    return replace(result, elsewhere=_fault(result, runs, claim, evidence))
-
-
-def _draws(runs: list[Run]) -> int | None:
-    """Return the number of random draws behind each value of a probe; None if a run lacks it."""
-    recorded = [run.get("draws") for run in runs]
-    numbers = [number for number in recorded if number is not None]
-    return min(numbers) if numbers and len(numbers) == len(recorded) else None
+        return table
+    return replace(table, elsewhere=_fault(table, runs, claim, evidence))
 
 
 def _fault(
-    cases: Exact, runs: list[Run], claim: Claim, evidence: Evidence
+    table: Exact, runs: list[Run], claim: Claim, evidence: Evidence
 ) -> tuple[Levels, float] | None:
-    """Return an arm outside the claim that violates its rule, with the arm's distance from 0.
+    """Return an arm outside the claim that violates its rule, with the arm's distance from 0; None
+    if there is no such arm.
 
-    The rule is a tolerance or a margin. Such an arm shows that the check can fail. It is named by
-    the levels that no run of the claim has. The result is None if there is no such arm. For a claim
-    that names two arms, the value is a difference of the same two levels, with other levels of the
-    other factors.
+    Such an arm shows that the check can fail. It is named by the levels that no run of the claim
+    has. For a claim that names two arms, the value is a difference of the same two levels, with
+    other levels of the other factors.
     """
     inside = {run["cell"] for run in runs}
     by_key = {run_key(run["levels"], run["seed"]): run for run in evidence.runs}
@@ -225,20 +200,11 @@ def _fault(
         if run["cell"] in inside or partner is None or not has(run, claim["treatment"]):
             continue
         case = _case(claim, (run, partner) if claim["treatment"] else (run,), evidence)
-        if case.value is None or not math.isfinite(case.value):
-            continue
-        if not cases.holds(case):
-            return _new_levels(run, runs) or run["levels"], cases.distance(case)
+        if case.value is not None and math.isfinite(case.value) and not table.holds(case):
+            of_case = run["levels"].items()
+            new = {k: x for k, x in of_case if all(r["levels"].get(k, ...) != x for r in runs)}
+            return new or run["levels"], table.distance(case)
     return None
-
-
-def _new_levels(run: Run, runs: list[Run]) -> Levels:
-    """Return the levels of a run that none of `runs` has."""
-    return {
-        factor: level
-        for factor, level in run["levels"].items()
-        if all(other["levels"].get(factor, ...) != level for other in runs)
-    }
 
 
 def _measured(run: Run, metric: str) -> float | None:
@@ -249,44 +215,33 @@ def _measured(run: Run, metric: str) -> float | None:
     return math.nan if score is None else float(score)
 
 
-def _case(claim: Claim, runs: Runs, evidence: Evidence) -> Case:
-    """Return a run, or a pair of runs, as a case of an exact claim."""
-    scores = (_measured(run, claim["metric"]) or 0.0 for run in runs)
-    value, control = _value(claim, runs, evidence), _moved(claim, runs)
-    return Case(runs[0]["seed"], value, control, max(map(abs, (*scores, _target(claim)))))
+def _case(claim: Any, runs: Runs, evidence: Evidence) -> Case:
+    """Return a run, or a pair of runs, as a case of an exact claim.
 
-
-def _value(claim: Claim, runs: Runs, evidence: Evidence) -> float | None:
-    """Return the value of a case: the metric of a run, or its difference from another run or from
-    the number that the claim names.
+    The value is the metric of the run, or its difference from the other run or from the number that
+    a claim about a table names. The control is the largest response of the negative control among
+    the runs; NaN counts as no response.
     """
     split, _, name = claim["metric"].rpartition("/")
+    target = float(claim.get("target") or 0.0)
+    scores = [_measured(run, claim["metric"]) for run in runs]
+    known = [score for score in scores if score is not None]
+    value = known[0] - sum(known[1:]) - target if len(known) == len(scores) else None
     if name == CHANGED and len(runs) == 2:
-        try:
-            return float(differ(runs, split, evidence).mean())
-        except KeyError:
-            return None
-    first, *second = (_measured(run, claim["metric"]) for run in runs)
-    if first is None or None in second:
+        value = _changed(runs, split, evidence)
+    control = None
+    if claim["control"]:
+        responses = [abs(_measured(run, claim["control"]) or 0.0) for run in runs]
+        control = max((x for x in responses if not math.isnan(x)), default=0.0)
+    return Case(runs[0]["seed"], value, control, max(map(abs, (*known, target))))
+
+
+def _changed(runs: tuple[Run, Run], split: str, evidence: Evidence) -> float | None:
+    """Return the fraction of sentences whose translations differ; None if it is not recorded."""
+    try:
+        return float(differ(runs, split, evidence).mean())
+    except KeyError:
         return None
-    return first - sum(x for x in second if x is not None) - _target(claim)
-
-
-def _target(claim: Claim) -> float:
-    """Return the number with which a claim about a table compares each run; else 0."""
-    target: Any = claim.get("target")
-    return float(target or 0.0)
-
-
-def _moved(claim: Claim, runs: Runs) -> float | None:
-    """Return the largest response of the negative control, a deliberate fault, among the runs.
-
-    NaN counts as no response. The result is None if the claim has no negative control.
-    """
-    if not claim["control"]:
-        return None
-    responses = (abs(_measured(run, claim["control"]) or 0.0) for run in runs)
-    return max((distance for distance in responses if not math.isnan(distance)), default=0.0)
 
 
 @dataclass(frozen=True)
@@ -319,9 +274,10 @@ class TrainedValue(Estimate):
 
 
 def trained_value(
-    claim: Claim, arms: Sequence[Side], cases: Exact, evidence: Evidence
+    claim: Claim, arms: Sequence[Side], table: Exact, evidence: Evidence
 ) -> TrainedValue | None:
-    """Return the mean over seeds of the values that an exact claim restricts.
+    """Return the mean over seeds of the values that an exact claim restricts: of each seed the case
+    with the worst distance from 0, ignoring values that are not finite.
 
     The result is None if training does not affect the values, or if no run was trained. Arms that
     agree in every run are no exception, because other seeds may differ.
@@ -330,10 +286,14 @@ def trained_value(
     trained = any((run["metrics"].get("steps") or 0) > 0 for run in runs)
     if needs_no_training(claim["metric"]) or not trained:
         return None
-    worst = _worst_by_seed(cases)
-    values = np.array([cases.signed(case) for case in worst.values()], dtype=np.float64)
-    scale = max((case.scale for case in worst.values()), default=0.0)
-    mean_distance = estimate(values, scale=scale)
+    pick = min if table.margin else max
+    worst: dict[int, Case] = {}
+    for case in table.counted:
+        if math.isfinite(case.value or 0.0):
+            worst[case.seed] = pick(worst.get(case.seed, case), case, key=table.signed)
+    cases = [*worst.values()]
+    values = np.array([table.signed(case) for case in cases], dtype=np.float64)
+    mean_distance = estimate(values, scale=max((case.scale for case in cases), default=0.0))
     return TrainedValue(
         mean_distance.effect,
         mean_distance.pairs,
@@ -343,17 +303,5 @@ def trained_value(
         looks=looks_of(claim, evidence, {*worst}),
         scale=mean_distance.scale,
         away=bool(claim["margin"]),
-        holding=sum(map(cases.holds, worst.values())),
+        holding=sum(map(table.holds, cases)),
     )
-
-
-def _worst_by_seed(cases: Exact) -> dict[int, Case]:
-    """Return for every seed the case with the worst distance from 0, ignoring values that are not
-    finite. If negative values satisfy the claim, the values are compared with their signs.
-    """
-    pick = min if cases.margin else max
-    by_seed: dict[int, list[Case]] = {}
-    for case in cases.counted:
-        if case.value is not None and math.isfinite(case.value):
-            by_seed.setdefault(case.seed, []).append(case)
-    return {seed: pick(of_seed, key=cases.signed) for seed, of_seed in by_seed.items()}

@@ -1,4 +1,6 @@
-"""Detect arms and runs at the floor of a metric: the score of a model that has learned nothing.
+"""Detect arms and runs at the floor of a metric, and arms that were still learning.
+
+The floor of a metric is the score of a model that has learned nothing.
 
 If every arm of a claim is at the floor, equal scores are no evidence for the claim, and a
 difference means little. Therefore such a claim has no verdict. Exceptions are claims about runs
@@ -11,17 +13,25 @@ one-sided. If some run failed, the rates and the mean each have half of alpha (B
 mean decides if the rates do not. If no distribution of the failed runs between the arms could be
 significant, the mean has all of alpha (after Tarone 1990: a test that cannot reject costs nothing).
 
+Learning has levelled off if no arm gained half the margin or more in the last quarter of its steps,
+by the claim's metric on the validation sentences. Then a quarter more steps would hardly change the
+effect. The metric `skill` is not measured during training. Its value follows from the nll, as a
+fraction of the way from chance to the lowest possible nll. Runs that diverged or collapsed do not
+count.
+
 Source: Barnard 1945 for the test (ablate.stats.rates); Clopper & Pearson 1934 for the interval.
 """
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+import numpy as np
 
 from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import NOT_LEARNED, UNSTABLE, UNTRAINED, UNTRAINED_BLEU, value
-from ablate.evidence.types import Claim, Failures, Reason, Run, reason
-from ablate.metric.table import METRICS
+from ablate.evidence.types import Claim, Failures, Learning, Reason, Run, reason
+from ablate.metric.table import METRICS, metric_of
 from ablate.stats.rates import Rates, share_interval
 from ablate.stats.spending import Fractions
 from ablate.stats.ties import above, at_most, difference
@@ -38,6 +48,9 @@ PLATEAU = 0.5
 LEVEL = 0.9  # confidence level of the exact interval of a rate
 NO_WEIGHT = 1e-9  # relative size below which a weight is a rounding error of 0
 FEWEST = 2  # smallest number of learned pairs for a verdict on their mean
+QUARTER = 0.25
+SKILL = "val/skill"
+WITHOUT = ("exact", "stability", "trend")  # kinds that do not compare the losses of two models
 # metrics without a floor
 UNLEARNED = (*UNTRAINED, "gap", "gradient")
 
@@ -52,12 +65,7 @@ def nothing_learned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> R
         return None
     if not arms or not all(_failed_to_learn(arm, claim["metric"], evidence) for arm in arms):
         return None
-    return reason(
-        "nothing_learned",
-        metric=claim["metric"],
-        measures=claim.get("measures", ""),
-        indicator=_indicator_of(claim["metric"]),
-    )
+    return reason("nothing_learned", metric=claim["metric"], measures=claim.get("measures", ""))
 
 
 def unlearned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> Reason | None:
@@ -229,3 +237,47 @@ def rates_of_failure(claim: Claim, arms: Sequence[Side], looks: Fractions) -> Ra
 def _count(side: Side, metric: str) -> tuple[int, int]:
     """Return the number of runs that failed to learn, and the number of all runs that ended."""
     return sum(not has_learned(run, metric, side) for run in side.ended), len(side.ended)
+
+
+def learning(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> Learning:
+    """Return the gain of every arm in the last quarter of training, and the arms still learning.
+
+    The result has the form of verdict.json. It has no gains for a claim without a margin, an exact
+    claim, a claim of stability, or a trend on a log-log scale. It also has no gains if the metric
+    is not measured at validations, or if no arm is better than a model that has learned nothing.
+    """
+    exponent = claim["kind"] == "trend" and claim["scale"] == "log_log"
+    metric = f"val/{claim['metric'].rpartition('/')[2]}"
+    asked = claim["kind"] not in ("exact", "stability") and not exponent and claim["margin"]
+    if not asked or nothing_learned(claim, arms, evidence):
+        return {"metric": metric, "gains": {}, "still": []}
+    better = metric_of(metric).better or claim["better"]  # equality has no better side
+    sign = 1 if better == "higher" else -1
+    by_arm = {arm_label(side.levels): _gains(side.every, metric) for side in arms}
+    gains = {name: sign * statistics.fmean(of_arm) for name, of_arm in by_arm.items() if of_arm}
+    still = [name for name, gain in gains.items() if at_most(claim["margin"] / 2, gain)]
+    return {"metric": metric, "gains": gains, "still": still}
+
+
+def _gains(runs: Iterable[Run], metric: str) -> list[float]:
+    """Return the gain in the last quarter of the steps, for each finished run with a curve of this
+    metric: the last value minus the interpolated value at three quarters of the steps.
+    """
+    gains = []
+    for run in (run for run in runs if run["status"] == "finished"):
+        steps, values = run["curve"].get("step", []), _curve(run, metric)
+        if len(steps) > 1 and len(values) == len(steps) and None not in values:
+            x, y = np.array(steps, float), np.array(values, float)
+            gains.append(float(y[-1] - np.interp((1 - QUARTER) * x[-1], x, y)))
+    return gains
+
+
+def _curve(run: Run, metric: str) -> Sequence[float | None]:
+    """Return the values of a metric at every validation of a run; [] if there are none."""
+    if metric != SKILL:
+        return run["curve"].get(metric, [])
+    chance, bound = (run["metrics"].get(f"{level}/nll") for level in ("chance", "bound"))
+    if chance is None or bound is None or chance == bound:
+        return []
+    nll = run["curve"].get("val/nll", [])
+    return [None if x is None else (x - chance) / (bound - chance) for x in nll]

@@ -6,12 +6,22 @@ ablate.words writes the sentences on the decisions.
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from ablate.evidence.about import Registration
+from ablate.evidence.about import Asked, Registration
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import involves_chance
-from ablate.evidence.types import Cases, Claim, Question, Run, Values
+from ablate.evidence.types import (
+    Cases,
+    Claim,
+    Entry,
+    Learning,
+    Question,
+    Reason,
+    Run,
+    Values,
+    reason,
+)
 from ablate.phrases import name_of
 from ablate.progress import track
 from ablate.stats.estimate import Estimate
@@ -30,23 +40,22 @@ from ablate.stats.rates import Rates
 from ablate.stats.signs import sign_flip
 from ablate.stats.skew import is_visible
 from ablate.stats.spending import ONCE, nominal
-from ablate.verdict.budgets import check_cannot
+from ablate.verdict.contrast import asked_of
 from ablate.verdict.decidable import control
 from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, SUPPORTED, Decision, side
 from ablate.verdict.exact import Exact, TrainedValue
+from ablate.verdict.floor import learning
 from ablate.verdict.kind import kind_of
-from ablate.verdict.kind.base import Finding, Judged
-from ablate.verdict.settings import other_settings, untuned_rates
-from ablate.verdict.sides import names
+from ablate.verdict.kind.base import Finding
+from ablate.verdict.sides import names, other_settings, untuned_rates
 
 ASKED = tuple(Question.__annotations__)  # fields of a claim, in the order of verdict.json
 # always written; the others only if set
 KEPT = tuple(key for key in ASKED if key in Question.__required_keys__)
 # how a claim is measured, written if set, under the names of verdict.json
 MEASURED = {
-    **{key: key for key in ("measures", "control_measures")},
+    **{key: key for key in ("measures", "control_measures", "design", "target")},
     "control": "fault",
-    **{key: key for key in ("design", "target")},
 }
 
 
@@ -59,6 +68,36 @@ class Decided(NamedTuple):
     finding: Finding
     p: Tests
     decision: Decision
+
+
+class SeenNoise(NamedTuple):
+    """The noise that is visible in a claim's paired differences, and the rate of false verdicts.
+
+    `reason` says why false verdicts may be more frequent than the nominal level promises, such as
+    "visible skewness". `rate` is the rate of false verdicts in simulations. `nominal` is the rate
+    that the level promises. `seeds` is the number of pairs.
+    """
+
+    reason: str
+    seeds: int
+    rate: float
+    nominal: float
+
+
+class Judged(NamedTuple):
+    """A claim in the form of verdict.json, with everything from which its caveats follow.
+
+    `seen_before` says whether a pair of its runs is older than the registration, `rates` has the
+    learning rates with which the baseline was not trained.
+    """
+
+    finding: Finding
+    entry: Entry
+    asked: Asked
+    seen_before: bool
+    rates: list[str]
+    noise: SeenNoise | None
+    learning: Learning
 
 
 def decide(evidence: Evidence, waiting: Sequence[Claim] = ()) -> list[Decided]:
@@ -100,45 +139,66 @@ def _decision(finding: Finding, p: Tests) -> Decision:
 
 
 def judge(
-    evidence: Evidence, registration: Registration, waiting: Sequence[Claim], primary: str
+    decided: Sequence[Decided],
+    evidence: Evidence,
+    registration: Registration,
+    waiting: Sequence[Claim],
+    primary: str,
+    departed: bool,
 ) -> list[Judged]:
-    """Return the statistical result of every claim, and the claim in the form of verdict.json.
+    """Return every decided claim in the form of verdict.json, with what its caveats need.
 
     Args:
+        decided: the claims with their decisions.
         evidence: the evidence of the study.
         registration: the registration of the study.
         waiting: planned claims that lack the runs of an arm.
         primary: name of the first claim of the study.
+        departed: whether the study differs from the registered study.
     """
-    decided = decide(evidence, waiting)
-    undecided = sum(involves_chance(claim) for claim in waiting)
-    undecided += sum(bool(p) and decision.status == INCONCLUSIVE for _, p, decision in decided)
+    open_claims = sum(involves_chance(claim) for claim in waiting)
+    open_claims += sum(bool(p) and decision.status == INCONCLUSIVE for _, p, decision in decided)
     judged = []
     for each in decided:
-        claim = each.finding.claim
-        given: Any = claim
-        older = older_runs(each.finding.runs, registration)
-        seen_before = older and (
-            registration["earlier"] or has_older_pair(each.finding, registration)
-        )
-        rates = untuned_rates(claim, each.finding.sides, evidence)
-        entry: Any = {key: given.get(key) for key in ASKED if key in KEPT or given.get(key)}
-        entry |= {
-            name: given[key] for key, name in MEASURED.items() if given.get(key) not in (None, "")
-        }
-        entry["tolerance"] = given["tolerance"]
-        entry |= _result(each, undecided, evidence)
-        entry |= {
+        finding, claim = each.finding, each.finding.claim
+        asked, noise = asked_of(claim, evidence), seen_noise(finding)
+        rates = untuned_rates(claim, finding.sides, evidence)
+        older = older_runs(finding.runs, registration)
+        earlier = bool(registration["earlier"])
+        seen_before = bool(older) and (earlier or _has_older_pair(finding, registration))
+        state = learning(claim, finding.sides, evidence)
+        entry: Any = {
+            **_question(claim),
+            **_result(each, open_claims),
+            **_counts(finding),
+            **_of_test(finding, evidence, noise),
             "arms": names(claim),
-            "failed_runs": sum(run["status"] == "failed" for run in each.finding.runs),
-            "exploratory": bool(seen_before or rates),
+            "failed_runs": sum(run["status"] == "failed" for run in finding.runs),
+            "exploratory": bool(departed or seen_before or rates or asked["tried"]),
             "older_cells": older,
             "primary": name_of(claim) == primary,
         }
-        if settings := other_settings(each.finding.sides, evidence.study):
+        if settings := other_settings(finding.sides, evidence.study):
             entry["settings"] = settings
-        judged.append((each.finding, check_cannot(each.finding, entry, evidence)))
+        if not state["gains"] or state["still"]:
+            entry = make_undecided(entry, reason("still_learning"))
+        judged.append(Judged(finding, entry, asked, seen_before, rates, noise, state))
     return judged
+
+
+def make_undecided(entry: Entry, why: Reason) -> Entry:
+    """Return the result of a claim, undecided if it supports that an arm *cannot* do something,
+    because longer training might refute the claim.
+
+    Args:
+        entry: the claim in the form of verdict.json.
+        why: the reason, which is stored in the result.
+    """
+    if not entry.get("cannot") or entry["verdict"] != SUPPORTED:
+        return entry
+    nothing: Any = {"grade": "", "sensitivity": [], "p_look": {}}  # no test is decisive any more
+    undecided: Any = {**entry, **nothing, "verdict": INCONCLUSIVE, "withheld": why}
+    return cast(Entry, undecided)
 
 
 def older_runs(runs: Iterable[Run], registration: Registration) -> int:
@@ -146,7 +206,7 @@ def older_runs(runs: Iterable[Run], registration: Registration) -> int:
     return sum(run["status"] != "failed" and run["ended"] < registration["time"] for run in runs)
 
 
-def has_older_pair(finding: Finding, registration: Registration) -> bool:
+def _has_older_pair(finding: Finding, registration: Registration) -> bool:
     """Return whether all runs of any pair of a claim ended before the registration of the study.
 
     The difference of such a pair was known when the claim was written. A shared baseline alone does
@@ -157,26 +217,32 @@ def has_older_pair(finding: Finding, registration: Registration) -> bool:
     return any(older_runs(pair, registration) == len(pair) for of_seed in pairs for pair in of_seed)
 
 
-def _result(decided: Decided, undecided: int, evidence: Evidence) -> Any:
+def _question(claim: Any) -> Values:
+    """Return the question of a claim as fields of verdict.json."""
+    asked = {key: claim.get(key) for key in ASKED if key in KEPT or claim.get(key)}
+    measured = {n: claim[key] for key, n in MEASURED.items() if claim.get(key) not in (None, "")}
+    return {**asked, **measured, "tolerance": claim["tolerance"]}
+
+
+def _result(decided: Decided, open_claims: int) -> Values:
     """Return the result of a claim as fields of verdict.json.
 
     Args:
         decided: the claim with its decision.
-        undecided: number of undecided claims, which share alpha by Holm's correction.
-        evidence: the evidence of the study.
+        open_claims: number of undecided claims, which share alpha by Holm's correction.
     """
     finding, p_adjusted, decision = decided
     claim, estimate, paired = finding.claim, finding.result, finding.paired
-    kind, open_ = kind_of(claim), decision.status == INCONCLUSIVE
-    shared = claim["alpha"] / (undecided if open_ and finding.p else 1)
+    kind, is_open = kind_of(claim), decision.status == INCONCLUSIVE
+    shared = claim["alpha"] / (open_claims if is_open and finding.p else 1)
     decidable = not finding.problem and finding.rates is None
     share = 2 * nominal(shared / 2, estimate.looks)  # part of alpha for this interim analysis
-    more = decidable and (open_ or decision.grade == DIRECTION)
+    more = decidable and (is_open or decision.grade == DIRECTION)
     plans = kind.seeds_needed(claim, estimate, shared) if more else {}
     turns = kind.turns(estimate, claim["alpha"]) if decidable else []
     scaled = kind.scaled(finding.p)
     flipped = sign_flip(paired.differences) if paired and paired.seeds else None
-    entry: Any = {
+    entry: Values = {
         "verdict": decision.status,
         "grade": decision.grade,
         "effect": None if math.isnan(estimate.effect) else estimate.effect,
@@ -202,7 +268,7 @@ def _result(decided: Decided, undecided: int, evidence: Evidence) -> Any:
     uncorrected = _decision(finding, scaled)
     if uncorrected != decision and not finding.problem:
         entry["uncorrected"] = {"verdict": uncorrected.status, "grade": uncorrected.grade}
-    return entry | _counts(finding) | _of_test(finding, evidence)
+    return entry
 
 
 def _counts(finding: Finding) -> Values:
@@ -241,13 +307,13 @@ def _counts(finding: Finding) -> Values:
     return entry
 
 
-def _of_test(finding: Finding, evidence: Evidence) -> Values:
+def _of_test(finding: Finding, evidence: Evidence, noise: SeenNoise | None) -> Values:
     """Return the fields of verdict.json on the test of a claim; {} for an exact claim."""
     estimate, claim, kind = finding.result, finding.claim, kind_of(finding.claim)
     entry: Values = {}
     if finding.problem:
         entry["problem"] = finding.problem
-    if (noise := seen_noise(finding)) is not None:
+    if noise is not None:
         entry["false_rate"] = noise.rate
     if estimate.looks != ONCE:
         entry["information"] = list(estimate.looks)
@@ -262,20 +328,6 @@ def _bounded(ends: tuple[float, float]) -> list[float] | None:
     return list(ends) if all(math.isfinite(end) for end in ends) else None
 
 
-class SeenNoise(NamedTuple):
-    """The noise that is visible in a claim's paired differences, and the rate of false verdicts.
-
-    `reason` says why false verdicts may be more frequent than the nominal level promises, such as
-    "visible skewness". `rate` is the rate of false verdicts in simulations. `nominal` is the rate
-    that the level promises. `seeds` is the number of pairs.
-    """
-
-    reason: str
-    seeds: int
-    rate: float
-    nominal: float
-
-
 def seen_noise(finding: Finding) -> SeenNoise | None:
     """Return the reason why a claim may be decided wrongly, and the rate of false verdicts.
 
@@ -286,17 +338,13 @@ def seen_noise(finding: Finding) -> SeenNoise | None:
         return None
     if effect.skewness is None or not effect.error > 0:
         return None
-    reason = _reason(effect.skewness, effect.pairs, clustered=in_clusters(paired.differences))
+    noise = FEW if effect.pairs < ENOUGH else HIDDEN
+    if is_visible(effect.skewness, effect.pairs):
+        noise = SKEWED
+    elif in_clusters(paired.differences):
+        noise = CLUSTERED
     equivalence = SUPPORTED in kind_of(finding.claim).whole
-    nominal = finding.claim["alpha"] / (1 if equivalence else 2)
+    nominal_rate = finding.claim["alpha"] / (1 if equivalence else 2)
     borrowed = effect.arms is not None
     rate = false_rate(effect.pairs, equivalence=equivalence, borrowed=borrowed)
-    return SeenNoise(reason, effect.pairs, rate, nominal)
-
-
-def _reason(skewness: float, seeds: int, *, clustered: bool) -> str:
-    if is_visible(skewness, seeds):
-        return SKEWED
-    if clustered:
-        return CLUSTERED
-    return FEW if seeds < ENOUGH else HIDDEN
+    return SeenNoise(noise, effect.pairs, rate, nominal_rate)

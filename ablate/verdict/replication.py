@@ -23,7 +23,7 @@ from typing_extensions import TypedDict
 
 from ablate.errors import UserError
 from ablate.evidence.form import check_form
-from ablate.evidence.types import Entry, Verdict
+from ablate.evidence.types import Entry, Grade, Status, Verdict
 from ablate.phrases import name_of
 from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, LARGE, SUPPORTED, is_exact
 
@@ -81,8 +81,8 @@ def distance(first: Estimated, second: Estimated) -> float:
 class Short(TypedDict):
     """The result of a claim in contest.json, on the original seeds or on the new seeds."""
 
-    verdict: str
-    grade: str
+    verdict: Status
+    grade: Grade
     effect: float | None
     interval: list[float] | None
     p: NotRequired[dict[str, float]]  # of the claim alone; files of earlier versions have none
@@ -100,6 +100,17 @@ class Replication(TypedDict):
     first: Short
     fresh: Short
     exploratory: bool
+
+
+class Contest(TypedDict):
+    """The content of contest.json: the results of a study on new seeds.
+
+    `replicate` is the number of the set of seeds, which is part of every random seed. Files of
+    earlier versions have no number.
+    """
+
+    replicate: NotRequired[int]
+    claims: list[Replication]
 
 
 def replications(first: Verdict, fresh: Verdict, asked_before: bool = False) -> list[Replication]:
@@ -131,8 +142,8 @@ def replications(first: Verdict, fresh: Verdict, asked_before: bool = False) -> 
 
 def _short(entry: Entry) -> Short:
     given: Any = entry
-    answer: Any = {key: given[key] for key in Short.__annotations__ if key != "p"}
-    return cast(Short, answer | {"p": entry["p_look"]})
+    keys = ("verdict", "grade", "effect", "interval")
+    return cast(Short, {key: given[key] for key in keys} | {"p": entry["p_look"]})
 
 
 def read_contest(folder: Path) -> list[Replication]:
@@ -141,20 +152,12 @@ def read_contest(folder: Path) -> list[Replication]:
     Raises:
         UserError: the file is damaged, or its outcomes do not follow from its verdicts.
     """
-    if (content := _content(folder)) is None:
-        return []
-    path, claims = folder / RESULT, content.get("claims")
-    if not isinstance(claims, list):
-        raise UserError(f"{path} has no list `claims`: run `ablate reproduce` again to write it")
-    for number, claim in enumerate(claims, 1):
-        _check(f"{path}: claims, number {number}", claim)
-    return claims
+    content = _content(folder)
+    return content["claims"] if content else []
 
 
 def used_replicate(folder: Path, following: int) -> int | None:
     """Return the number of the replicate whose seeds a replication used; None if there was none.
-
-    A replicate is a set of seeds, and its number is part of every random seed.
 
     Args:
         folder: folder of the evidence.
@@ -162,39 +165,28 @@ def used_replicate(folder: Path, following: int) -> int | None:
             versions have no number, because they always used this one.
 
     Raises:
-        UserError: the file is damaged.
+        UserError: the file is damaged, or its outcomes do not follow from its verdicts.
     """
-    if (content := _content(folder)) is None:
-        return None
-    number = content.get("replicate", following)
-    if not isinstance(number, int):
-        raise UserError(f"{folder / RESULT}: replicate={number!r}; it must be a whole number")
-    return number
+    content = _content(folder)
+    return content.get("replicate", following) if content else None
 
 
-def _content(folder: Path) -> dict[str, object] | None:
+def _content(folder: Path) -> Contest | None:
     from ablate.evidence.digest import read_json  # imports numpy
 
-    return read_json(folder / RESULT) if (folder / RESULT).exists() else None
-
-
-def _check(where: str, claim: Replication) -> None:
-    try:
-        check_form(where, claim, Replication)
-    except UserError as error:  # as in a file of an earlier version
-        raise UserError(f"{error}: run `ablate reproduce` again to write it") from None
-    try:
+    path = folder / RESULT
+    if not path.exists():
+        return None
+    content: Any = read_json(path)
+    check_form(str(path), content, Contest)
+    for number, claim in enumerate(content["claims"], 1):
         word = replication(claim["first"], claim["fresh"])
-    except (TypeError, ValueError) as error:
-        raise UserError(
-            f"{where}: the verdicts `first` and `fresh` cannot be compared ({error}): "
-            "restore the file"
-        ) from None
-    if claim["replication"] != word:
-        raise UserError(
-            f"{where}: replication={claim['replication']}, but the verdicts `first` and `fresh` "
-            f"make it {word}: restore the file"
-        )
+        if claim["replication"] != word:
+            raise UserError(
+                f"{path}: claims, number {number}: replication={claim['replication']}, but the "
+                f"verdicts `first` and `fresh` make it {word}: restore the file"
+            )
+    return cast(Contest, content)
 
 
 def asked_again(claim: Entry, contest: Iterable[Replication]) -> Replication | None:

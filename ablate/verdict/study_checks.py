@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any
 
 from ablate.errors import UserError, likely
 from ablate.evidence.digest import ABOUT, check_kept
@@ -13,66 +13,48 @@ from ablate.metric.table import METRICS
 from ablate.phrases import listed, name_of
 from ablate.verdict.kind import KINDS, kind_of
 
-ALLOWED = {
-    "kind": tuple(KINDS),
-    "better": ("higher", "lower"),
-    "scale": ("linear", "log", "log_log"),
-}
-EXPECT = ("different", "identical")
-COUNTED = {"parameters": "parameters", "flops": "floating-point operations"}  # costs of a match
+COSTS = ("parameters", "flops")  # that a match makes equal
 BUDGET = ("budget.steps", "budget.short")
 NO_ARMS = ("exact", "trend")  # kinds that do not compare the means of two arms
 CANNOT = ("superiority", "exact")  # kinds that may claim that an arm cannot do something
 PREDICTED = ("equivalence", "superiority")  # kinds that may name a predicted gain
-LAYER, GRADIENTS = (
-    "layer",
-    ("gradient/first", "gradient/last"),
-)  # axis and metrics of a figure over layers
+CONTROLLED = tuple(name for name, kind in KINDS.items() if kind.controlled)
+# axis of a figure over layers, and its metrics
+LAYER, GRADIENTS = "layer", ("gradient/first", "gradient/last")
 # Pairs of levels that apply to the same run, so that they must not contradict each other.
-TOGETHER = (
-    *(("where", "treatment"), ("where", "baseline")),
-    *(("minus", "treatment"), ("minus", "baseline")),
-)
+TOGETHER = [(part, arm) for part in ("where", "minus") for arm in ("treatment", "baseline", "over")]
+# a condition on a value, and the allowed values: a description of them, or the allowed words
+Check = tuple[Callable[[Any], bool], str | tuple[str, ...]]
 
 
-class Rule(NamedTuple):
-    """A condition on the value of one key in a study file, with the allowed values: a description
-    of them, or the allowed words.
-    """
-
-    key: str
-    holds: Callable[[Any], bool]
-    allowed: str | tuple[str, ...]
-
-    def explain(self, given: Any) -> str:
-        """Return the end of an error message: which values are allowed, or a similar allowed
-        word.
-        """
-        words = self.allowed
-        return f"allowed is {words}" if isinstance(words, str) else likely(str(given), words)
+def _one_of(*words: str) -> Check:
+    return words.__contains__, words
 
 
-def _is_text(text: Any) -> bool:
-    return isinstance(text, str) and bool(text.strip()) and text != "???"
-
-
-def _at_least_0(number: float) -> bool:
-    return 0 <= number < math.inf
-
-
-OF_STUDY = (
-    Rule("claims", lambda claims: isinstance(claims, list) and bool(claims), "at least one claim"),
-    Rule("factors", lambda names: isinstance(names, list) and bool(names), "at least one factor"),
-    Rule("seeds", lambda seeds: seeds >= 1, "a whole number of at least 1"),
-    Rule("expect", EXPECT.__contains__, EXPECT),
-)
-OF_CLAIM = (
-    *(Rule(key, _is_text, "text") for key in ("id", "statement", "source", "metric")),
-    *(Rule(key, words.__contains__, words) for key, words in ALLOWED.items()),
-    Rule("alpha", lambda alpha: 0 < alpha < 0.5, "a number between 0 and 0.5"),
-    Rule("margin", _at_least_0, "a finite number of at least 0"),
-    Rule("tolerance", _at_least_0, "a finite number of at least 0"),
-)
+TEXT: Check = (lambda x: isinstance(x, str) and x.strip() not in ("", "???"), "text")
+AT_LEAST_0: Check = (lambda number: 0 <= number < math.inf, "a finite number of at least 0")
+LIST: Check = (lambda items: isinstance(items, list) and bool(items), "a list of at least one item")
+OF_STUDY: dict[str, Check] = {
+    "claims": LIST,
+    "factors": LIST,
+    "seeds": (lambda seeds: seeds >= 1, "a whole number of at least 1"),
+    "expect": _one_of("different", "identical"),
+}
+OF_CLAIM: dict[str, Check] = {
+    **dict.fromkeys(("id", "statement", "source", "metric"), TEXT),
+    "kind": _one_of(*KINDS),
+    "better": _one_of("higher", "lower"),
+    "scale": _one_of("linear", "log", "log_log"),
+    "alpha": (lambda alpha: 0 < alpha < 0.5, "a number between 0 and 0.5"),
+    "margin": AT_LEAST_0,
+    "tolerance": AT_LEAST_0,
+}
+OF_TUNE: dict[str, Check] = {
+    "values": (lambda values: _differ(values), "a list of different numbers or words"),
+    "seeds": LIST,
+    "better": OF_CLAIM["better"],
+    "metric": (lambda x: not x.startswith(("test", "measure/")), "a metric of validation, val/..."),
+}
 
 
 def load_evidence(folder: Path) -> Evidence:
@@ -103,50 +85,55 @@ def check_study(study: Study) -> None:
 def _problems(study: Study) -> Iterator[str]:
     """Yield what is wrong with a study, after the path of the wrong part within the study."""
     yield from (f".{problem}" for problem in _values(study, OF_STUDY, ": "))
-    yield from (f".tune: {problem}" for problem in _of_tune(study))
+    factors, tune = study["factors"], study.get("tune")
+    if tune is not None:
+        yield from (f".tune: {problem}" for problem in _values(tune, OF_TUNE))
     for number, figure in enumerate(study.get("figures", []), start=1):
-        yield from (f".figures, number {number}{x}" for x in _of_figure(figure, study["factors"]))
+        yield from (f".figures, number {number}{x}" for x in _of_figure(figure, factors))
     yield from (f".match: {problem}" for problem in match_problems(study))
     names = [name_of(claim) for claim in study["claims"]]
     yield from (f".{problem}" for problem in _of_design(study))
     for claim, name in zip(study["claims"], names, strict=True):
-        place, reading = f".claims, {claim['id']}: ", claim.get("reading", "")
+        place = f".claims, {claim['id']}: "
         if names.count(name) > 1:
-            yield (
-                f"{place}two claims have this id and reading={reading!r}; change the id or the "
-                "reading of one of them"
-            )
-        yield from (f"{place}{problem}" for problem in _of_claim(claim, study["factors"]))
+            reading = claim.get("reading", "")
+            yield f"{place}two claims have this id and reading={reading!r}; change one of them"
+        yield from (f"{place}{problem}" for problem in _of_claim(claim, factors))
+
+
+def _differ(values: list[Any]) -> bool:
+    plain = not any(isinstance(value, list | dict) for value in values)
+    return bool(values) and plain and all(values.count(value) == 1 for value in values)
 
 
 def _values(
-    given: Mapping[str, object], rules: Iterable[Rule], between: str = "; "
+    given: Mapping[str, Any], checks: Mapping[str, Check], between: str = "; "
 ) -> Iterator[str]:
     """Yield what is wrong with values by key; `between` separates a value and its explanation."""
-    for rule in rules:
-        if not rule.holds(value := given[rule.key]):
-            yield f"{rule.key}={value}{between}{rule.explain(value)}"
+    for key, (holds, allowed) in checks.items():
+        if not holds(value := given[key]):
+            words = isinstance(allowed, tuple)
+            explained = likely(str(value), allowed) if words else f"allowed is {allowed}"
+            yield f"{key}={value}{between}{explained}"
 
 
-def _of_claim(claim: Claim, factors: list[str]) -> Iterator[str]:
-    given: Mapping[str, Any] = claim
+def _of_claim(claim: Any, factors: list[str]) -> Iterator[str]:
     yield from _values(claim, OF_CLAIM)
     kind, margin = claim["kind"], claim["margin"]
     if margin > 0 and not claim["margin_reason"]:
         yield f"margin={margin} has no margin_reason; state why smaller differences do not matter"
     for part in ("where", "treatment", "baseline", "minus", "loses"):
-        yield from (f"{part}{problem}" for problem in _levels(given.get(part, {}), factors))
+        yield from (f"{part}{problem}" for problem in _levels(claim.get(part, {}), factors))
     yield from _together(claim)
-    if claim["minus"] and kind in ("exact", "stability"):
-        yield f"minus has no meaning for kind={kind}; remove it"
     yield from _range(claim)
-    controlled = [name for name in KINDS if KINDS[name].controlled]
-    for key, kinds in (("loses", controlled), ("cannot", CANNOT), ("predicted", PREDICTED)):
-        if given.get(key) and kind not in kinds:
+    others = tuple(name for name in KINDS if name not in ("exact", "stability"))
+    uses = (("loses", CONTROLLED), ("cannot", CANNOT), ("minus", others), ("predicted", PREDICTED))
+    for key, kinds in uses:
+        if claim.get(key) and kind not in kinds:
             which = f"the key `{key}`, which is for {listed([*kinds])}"
             yield f"kind={kind} does not use {which}: remove it"
     if (planned := claim.get("plan_for")) is not None:
-        within = kind in controlled
+        within = kind in CONTROLLED
         if not (-margin < planned < margin if within else planned >= margin):
             allowed = "an effect within" if within else "an effect of at least"
             yield f"plan_for={planned}; {kind} needs {allowed} the margin, {margin:g}"
@@ -200,17 +187,15 @@ def _levels(levels: Iterable[str], factors: list[str]) -> Iterator[str]:
             yield f" names {key}, which is not a factor of the study; {likely(key, factors)}"
 
 
-def _together(claim: Claim) -> Iterator[str]:
+def _together(claim: Any) -> Iterator[str]:
     """Yield the contradictions between levels that apply to the same run."""
-    given = cast(Mapping[str, Levels], claim)
-    pairs = [(part, other, given[other]) for part, other in TOGETHER]
-    if claim["over"]:
-        pairs += [(part, "over", {claim["over"]: "every level"}) for part in ("where", "minus")]
-    for part, other, levels in pairs:
-        for key in given[part].keys() & levels.keys():
-            if given[part][key] != levels[key]:
+    over: Levels = {claim["over"]: "every level"} if claim["over"] else {}
+    for part, other in TOGETHER:
+        levels = over if other == "over" else claim[other]
+        for key in claim[part].keys() & levels.keys():
+            if claim[part][key] != levels[key]:
                 yield (
-                    f"{part} has {key}={given[part][key]}, but {other} has {key}={levels[key]}; "
+                    f"{part} has {key}={claim[part][key]}, but {other} has {key}={levels[key]}; "
                     "remove the level from one of them"
                 )
     if claim["minus"] and claim["minus"].items() <= claim["where"].items():
@@ -228,22 +213,6 @@ def _of_figure(figure: Shown, factors: list[str]) -> Iterator[str]:
         )
     over = {} if figure["over"] == LAYER else {figure["over"]: None}
     yield from _levels(over | figure["where"], factors)
-    if not figure["caption"].endswith((".", "?")):
-        yield f": caption={figure['caption']}; it must be a sentence that ends in . or ?"
-
-
-def _of_tune(study: Study) -> Iterator[str]:
-    tune = study.get("tune")
-    if tune is None:
-        return
-    values = tune["values"]
-    if not values or not tune["seeds"]:
-        yield f"values={values} and seeds={tune['seeds']}; neither may be empty"
-    if any(isinstance(value, list | dict) or values.count(value) > 1 for value in values):
-        yield f"values={values}; list different numbers or words"
-    yield from _values(tune, [rule for rule in OF_CLAIM if rule.key == "better"])
-    if tune["metric"].startswith(("test", "measure/")):
-        yield f"metric={tune['metric']}; values are tuned on validation, so use val/..."
 
 
 def matched_keys(match: Match) -> tuple[str, ...]:
@@ -264,8 +233,7 @@ def match_problems(study: Study) -> Iterator[str]:
     match, factors = study.get("match"), study["factors"]
     if match is None:
         return
-    if match["by"] not in COUNTED:
-        yield f"by={match['by']}; {likely(match['by'], tuple(COUNTED))}"
+    yield from _values(match, {"by": _one_of(*COSTS)})
     if not match["to"] or not match["to"].keys() <= set(factors):
         yield f"to={match['to']}; it must give levels of factors: {', '.join(factors)}"
     for key in matched_keys(match):

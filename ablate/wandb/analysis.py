@@ -80,7 +80,8 @@ def send_analysis(logger: DictConfig, evidence: Evidence, verdict: Verdict, fold
     try:
         run.log(dict(pages(evidence, verdict, folder)))
         run.summary.update(summary(verdict))
-        run.log_artifact(bundle(evidence.name, folder))
+        if not evidence.is_table:  # whose folder may be that of other files
+            run.log_artifact(bundle(evidence.name, folder))
         failed = False
     finally:
         finish(run, failed=failed)

@@ -1,31 +1,94 @@
 """Write the headline and the line of evidence of a claim, and the limits of a verdict.
 
 The headline is for a reader who knows no statistics: the answer, and the claim. The evidence has
-the estimate, its interval, the runs and the margin.
+the estimate, its interval, the runs and the margin. An effect is treatment minus baseline, also if
+lower is better.
 """
 
+from collections.abc import Callable
 from typing import Any, cast
 
-from ablate.config.labels import option_label
-from ablate.evidence.types import Answer, Entry, Question, Verdict
-from ablate.phrases import each_of, grouped, listed
+from ablate.config.labels import MEASURED, factor_label, option_label
+from ablate.evidence.registration import shared_levels
+from ablate.evidence.types import Answer, Entry, Levels, Question, Verdict
+from ablate.metric.table import MILLION, Metric, metric_in_words
+from ablate.phrases import counted, each_of, grouped, in_sentence, listed, percent
 from ablate.stats.ties import above
-from ablate.verdict.decision import (
-    DIRECTION,
-    INCONCLUSIVE,
-    OPPOSITE,
-    SMALL,
-    was_trained,
-)
-from ablate.words.effect import arm_names, effect_line
-from ablate.words.exact import exact_line
-from ablate.words.opening import opening_of
+from ablate.verdict.contrast import CHANGED
+from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, OPPOSITE, SMALL, SUPPORTED, was_trained
+from ablate.verdict.kind import kind_of
 from ablate.words.reasons import failures, sentence
 
+OPENINGS = {  # by verdict and grade; by kind and verdict, where a kind has its own words
+    "supported": "Supported",
+    "supported, large enough to matter": "Supported",
+    "supported, direction only": "Supported, but maybe small",
+    "refuted": "Refuted",
+    "refuted, too small to matter": "Refuted: too small to matter",
+    "refuted, the other way round": "Refuted: it is the other way round",
+    "undecided": "Undecided",
+    "equivalence supported": "Supported: no difference that matters",
+    "equivalence refuted": "Refuted: there is a difference",
+    "non_inferiority supported": "Supported: not worse by an amount that matters",
+    "non_inferiority refuted": "Refuted: worse by an amount that matters",
+}
 SMALL_OPPOSITE = "Refuted: the other way round, but too small to matter"
 PERHAPS_OPPOSITE = "Refuted: if anything, the other way round"
-DECIDED_BY_FAILURES = "This difference decides the claim"
-UNDECIDED_BY_FAILURES = "These runs are too few to decide"
+STATEMENTS = {  # of claims about a table of runs
+    "superiority": "{treatment} has a {better} {metric} than {baseline}",
+    "equivalence": "{treatment} and {baseline} have the same {metric}",
+    "non_inferiority": "{treatment} loses nothing that matters against {baseline}",
+    "stability": "Fewer runs of {treatment} fail than of {baseline}",
+    "exact": "{treatment} and {baseline} agree in every run",
+    "trend": "{metric} gets {better} with {over}",
+}
+STRONGER = ", and more so with {here} than with {there}"  # of an interaction
+# what an effect is about, by the scale of a trend; "" for the difference of two arms
+SUBJECTS = {
+    "": "{arms}",
+    "linear": "per unit of {over}",
+    "log": "per doubling of {over}",
+    "log_log": "exponent of {metric} over {over}",
+}
+PLACES = " the effect with {here} minus that with {there} is"  # of an interaction
+EFFECT = "{subject}{setting}:{places} {change} ({interval}; {runs}){beside}."
+PREDICTED = " {reached} where {gain} ± {error} was predicted; the difference is"
+BESIDE = ", where {gain} ± {error} was predicted"
+RATES = "{subject}{setting}: {rates} runs {failed}."
+MISSING = "no {pair} has a value of {metric} in every arm."
+OPEN = "The answer is left open, since {reason}."
+MATTERS = {  # which differences matter, by kind of claim; "" for all other kinds
+    "equivalence": "Differences within {bound} do not matter.",
+    "non_inferiority": "Differences within {bound} do not matter.",
+    "trend": "Slopes steeper than {bound} count as large enough to matter.",
+    "": "Differences of more than {bound} count as large enough to matter.",
+}
+ANY = "Any difference counts."
+HOLM = "After the correction for several claims (Holm), {open} is uncertain."
+LEFT_OPEN = {DIRECTION: "the size", SMALL: "the direction", "": "the answer"}  # by grade
+SEEDS = "About {seeds:,} {unit} would settle it if the true {effect} is {size}."
+TOO_MANY = "More than {most:,} {unit} would be needed."
+# the unit of a planned number of runs, by the design of a table; "seeds" without one
+UNITS = {"paired": "pairs", "unpaired": "runs per arm", "one sample": "runs"}
+FAILURES = {True: "These runs are too few to decide.", False: "This difference decides the claim."}
+# of exact claims; a case is a run, or a pair of runs
+UNCOUNTED = "{measure}: of {of:,} cases, none was measured and changed by the deliberate fault."
+MEAN = "{measure}: {value} on average ({interval}; {seeds}; {limit})."
+WORST = "{measure}: {value} in the worst of {cases}, {broken} of which break the limit ({limit})."
+LIMITS = {True: "at least {limit:g} is needed", False: "at most {limit:g} is allowed"}
+DRAWS = "{draws:,} random draws each; "
+FAULT = "A deliberate fault, {fault}, gave at least {value}."
+FAILS = "The check can fail: with {arm}, it was {value}."
+NEVER_FAILS = "The study has no case in which this check must fail."
+# of a whole verdict
+BOUNDS = {
+    "table": "Computed from the runs in {corpus}. Other data and models may differ.",
+    "untrained": "Computed without training; it holds for models of any quality.",
+    "trained": "Measured with models of {size} on {data}, {steps} steps. Larger models and other "
+    "text may differ.",
+}
+SHORT = 3  # a metric's name with more words than this is not repeated after the margin
+EXPONENT = Metric("", "", 3)  # the unit of a trend on a log-log scale
 
 
 def with_words(verdict: Verdict) -> Verdict:
@@ -34,17 +97,14 @@ def with_words(verdict: Verdict) -> Verdict:
     If the runs were evaluated after two numbers of training steps, the result after the short
     number (key `short`) gets these texts, too.
     """
-    return {**verdict, "claims": [_with_words(claim) for claim in verdict["claims"]]}
+    claims: list[Any] = [claim | _words(claim, claim) for claim in verdict["claims"]]
+    for claim in claims:
+        if "short" in claim:
+            claim["short"] = claim["short"] | _words(claim, claim["short"])
+    return {**verdict, "claims": claims}
 
 
-def _with_words(claim: Entry) -> Entry:
-    entry: Any = {**claim, **_words(claim, claim)}
-    if "short" in claim:
-        entry["short"] = {**claim["short"], **_words(claim, claim["short"])}
-    return cast(Entry, entry)
-
-
-def _words(claim: Entry, answer: Answer) -> dict[str, str]:
+def _words(claim: Entry, answer: Answer) -> Any:
     headline = f"{opening(claim, answer)}. {claim['statement']}"
     return {"headline": headline, "evidence": evidence_line(claim, answer)}
 
@@ -52,12 +112,10 @@ def _words(claim: Entry, answer: Answer) -> dict[str, str]:
 def opening(claim: Question, answer: Answer) -> str:
     """Return the answer to a claim in a few words, such as "Refuted: too small to matter".
 
-    The text differs from that of `opening_of` in three cases:
-
-    - The claim has no margin: then "but maybe small" is left out, because every effect counts.
-    - The effect is in the opposite direction, but its whole interval lies within the margin.
-    - The claim is refuted because the effect is too small, but its estimate is below minus the
-      margin, or its whole interval is below 0.
+    Two openings keep the grade from misleading a reader: the effect is in the opposite direction,
+    but its whole interval lies within the margin; or the claim is refuted because the effect is too
+    small, but the estimate is below minus the margin, or the whole interval is below 0. Without a
+    margin, every effect counts, so that none is "maybe small".
     """
     grade, ends, margin = answer["grade"], answer["interval"], claim["margin"]
     opposite = ends is not None and (above(-margin, answer["effect"] or 0.0) or ends[1] < 0)
@@ -67,7 +125,29 @@ def opening(claim: Question, answer: Answer) -> str:
         return SMALL_OPPOSITE
     if grade == DIRECTION and not margin:
         grade = ""
-    return opening_of(claim["kind"], answer["verdict"], grade)
+    of_kind = OPENINGS.get(f"{claim['kind']} {answer['verdict']}")
+    return of_kind or OPENINGS[graded(answer["verdict"], grade)]
+
+
+def graded(status: str, grade: str) -> str:
+    """Return a verdict with its grade, such as "supported, large enough to matter"."""
+    verdict = "undecided" if status == INCONCLUSIVE else status
+    return f"{verdict}, {grade}" if grade else verdict
+
+
+def statement(claim: Any, label: Callable[[Levels], str]) -> str:
+    """Return a claim about a table as a sentence; `label` returns the name of an arm."""
+    target, there = claim["target"], claim["minus"]
+    words = STATEMENTS[claim["kind"]] + (STRONGER if there else "")
+    here = {column: x for column, x in claim["where"].items() if column in there}
+    arms: dict[str, Any] = {
+        "treatment": label(claim["treatment"]),
+        "baseline": label(claim["baseline"]) if target is None else f"{target:g}",
+        "metric": claim["measures"],
+        "here": label(here) or "all runs",
+        "there": label(there),
+    }
+    return f"{words}.".format_map({**claim, **arms})
 
 
 def evidence_line(claim: Entry, answer: Answer) -> str:
@@ -80,47 +160,262 @@ def evidence_line(claim: Entry, answer: Answer) -> str:
         claim: the claim in verdict.json.
         answer: the same claim, or its result at the short budget of steps.
     """
-    line = _evidence(claim, answer)
-    also = (
+    parts = [*_evidence(claim, answer)]
+    parts += [
         f"The runs with {arm} have {listed(settings)}."
         for arm, settings in claim.get("settings", {}).items()
-    )
+    ]
+    line = " ".join(filter(None, parts))
     # names in a table stay as they are written
-    named = "design" in claim and claim["treatment"] and line.startswith(arm_names(claim)[0])
-    return " ".join([line if named else line[:1].upper() + line[1:], *also])
+    named = "design" in claim and claim["treatment"] and line.startswith(_arms(claim)[0])
+    return line if named else line[:1].upper() + line[1:]
 
 
-def _evidence(claim: Entry, answer: Answer) -> str:
+def _evidence(claim: Entry, answer: Answer) -> list[str]:
+    """Return the sentences of the evidence on a claim; some may be empty."""
     failed = failures(answer.get("failed_to_learn", {}))
     if "problem" in answer:
-        return " ".join(f"{text}." for text in (sentence(answer["problem"]), failed) if text)
+        return [f"{text}." for text in (sentence(answer["problem"]), failed) if text]
     if answer.get("decided_by_failures"):
-        open_ = answer["verdict"] == INCONCLUSIVE
-        return f"{failed}. {UNDECIDED_BY_FAILURES if open_ else DECIDED_BY_FAILURES}."
-    return (exact_line if claim["kind"] == "exact" else effect_line)(claim, answer)
+        return [f"{failed}.", FAILURES[answer["verdict"] == INCONCLUSIVE]]
+    if claim["kind"] == "exact":
+        return [*_exact(claim, answer), _corrected(answer)]
+    if answer["effect"] is None:
+        pair = "pair" if "design" in claim else "pair of runs"
+        return [MISSING.format(pair=pair, metric=claim_metric(claim).name)]
+    measured = _rates(claim, answer) if "rates" in answer else _effect(claim, answer)
+    if "withheld" in answer:
+        return [measured, OPEN.format(reason=sentence(answer["withheld"]))]
+    return [measured, _margin(claim, answer), _corrected(answer), _outlook(claim, answer)]
+
+
+def claim_metric(claim: Entry) -> Metric:
+    """Return the metric of a claim, with the name that the study gives it in the key `measures`."""
+    return metric_in_words(claim["metric"], claim.get("measures"))
+
+
+def unit_of(claim: Entry) -> Metric:
+    """Return the metric whose name, unit and digits are used to write the effect of a claim.
+
+    The effect of a trend on a log-log scale is an exponent, which has no unit.
+    """
+    exponent = claim["kind"] == "trend" and claim["scale"] == "log_log"
+    return EXPONENT if exponent else claim_metric(claim)
+
+
+def direction(claim: Entry) -> int:
+    """Return -1 if the sign of an effect must be reversed because lower is better, else 1."""
+    return -1 if claim["better"] == "lower" and claim["kind"] != "exact" else 1
+
+
+def effect_text(claim: Entry, effect: float, ends: list[float] | None, level: float) -> str:
+    """Return an effect with its unit and its interval, such as "+0.3 BLEU (95 % CI 0.1 to 0.5)"."""
+    unit, sign = unit_of(claim), direction(claim)
+    return f"{_change(claim, effect)} ({interval_text(ends, level, unit, sign)})"
+
+
+def interval_text(ends: list[float] | None, level: float, unit: Metric, sign: int) -> str:
+    """Return a confidence interval as text, such as "95 % CI 9.69 to 17.21".
+
+    Args:
+        ends: lower and upper end of the interval; None if there is no interval.
+        level: confidence level, such as 0.95.
+        unit: the metric, which decides on the number of decimals.
+        sign: -1 to change the sign of both ends, else 1.
+    """
+    if ends is None:
+        return "no interval"
+    return (
+        f"{percent(level)} % CI {' to '.join(unit.say(sign * end) for end in sorted(ends)[::sign])}"
+    )
+
+
+def _change(claim: Entry, effect: float) -> str:
+    """Return the change of the metric with its unit; a falling loss is negative."""
+    unit = unit_of(claim)
+    value = unit.say(direction(claim) * effect, sign=True)
+    if len(unit.name.split()) > SHORT + 2:
+        return f"{value} in {unit.name}"
+    points = unit.unit not in ("", "points", "proportion", "count")
+    return f"{value} {unit.name}{f' ({unit.unit})' if points else ''}".strip()
+
+
+def _arms(claim: Entry) -> list[str]:
+    """Return the labels of treatment and baseline by the levels in which they differ."""
+    shared = shared_levels(claim)
+    arms = (claim["treatment"], claim["baseline"])
+    first, second = (in_sentence({k: v for k, v in x.items() if k not in shared}) for x in arms)
+    return [first, f"{claim['target']:g}" if "target" in claim else second]
+
+
+def _setting(claim: Entry, apart: Levels, both: str = "both ") -> str:
+    """Return what all arms of a claim share in brackets, without the levels in `apart` and without
+    those that say how a model is measured, and not what it is; it may be "".
+    """
+    shared = {**claim["where"], **shared_levels(claim)}
+    levels = {k: v for k, v in shared.items() if k not in apart and k not in MEASURED}
+    return f" ({both}with {in_sentence(levels)})" if levels else ""
+
+
+def _effect(claim: Entry, answer: Answer) -> str:
+    """Return the effect of a claim with its interval and its runs."""
+    ends, level = answer["interval"], 1 - claim["alpha"]
+    if "interval_equivalence" in answer:  # the interval of the two one-sided tests, which decide
+        ends, level = answer["interval_equivalence"], 1 - 2 * claim["alpha"]
+    runs = counted(answer["pairs"], "pair" if "design" in claim else "paired seed")
+    if "counts" in answer:
+        runs = f"{listed(answer['counts'])} runs"
+    if sentences := answer.get("sentences"):
+        runs += f", {sentences:,} sentences"
+    there = {k: v for k, v in claim["minus"].items() if claim["where"].get(k, ...) != v}
+    here = {k: v for k, v in claim["where"].items() if k in there}
+    trend, over = claim["kind"] == "trend", factor_label(claim["over"]) if claim["over"] else ""
+    subject = SUBJECTS[claim["scale"] if trend else ""].format(
+        arms=" against ".join(_arms(claim)),
+        metric=claim_metric(claim).name,
+        over=f"the number of {over}" if over.endswith("s") else f"the {over}",
+    )
+    effect, beside = cast(float, answer["effect"]), ""
+    places = PLACES.format(here=in_sentence(here), there=in_sentence(there)) if there else ""
+    if predicted := claim.get("predicted"):
+        gain, error = _change(claim, predicted["gain"]), unit_of(claim).say(predicted["error"])
+        beside = BESIDE.format(gain=gain, error=error)
+        if claim["kind"] == "equivalence":  # the effect is the difference from the prediction
+            reached = _change(claim, effect + predicted["gain"])
+            places, beside = PREDICTED.format(reached=reached, gain=gain, error=error), ""
+    return EFFECT.format(
+        subject=subject,
+        setting=_setting(claim, here, "" if trend else "both "),
+        places=places,
+        change=_change(claim, effect),
+        interval=interval_text(ends, level, unit_of(claim), direction(claim)),
+        runs=runs,
+        beside=beside,
+    )
+
+
+def _rates(claim: Entry, answer: Answer) -> str:
+    """Return the numbers of failed runs in both arms of a stability claim."""
+    arms = _arms(claim)[:: direction(claim)]  # if lower is better, those of the baseline come first
+    rates = " against ".join(f"{count} of {of}" for count, of in answer["rates"])
+    name = claim_metric(claim).name.removesuffix(" runs")
+    subject = " against ".join(arms)
+    return RATES.format(subject=subject, setting=_setting(claim, {}), rates=rates, failed=name)
+
+
+def _margin(claim: Entry, answer: Answer) -> str:
+    """Return a sentence on which differences matter, according to the margin of the claim."""
+    unit, margin = unit_of(claim), claim["margin"]
+    if not margin:
+        return "" if "rates" in answer else ANY
+    size = unit.say(margin) if margin >= MILLION else f"{margin:g}"
+    bound = size if len(unit.name.split()) > SHORT else f"{size} {unit.name}".strip()
+    return MATTERS.get(claim["kind"], MATTERS[""]).format(bound=bound)
+
+
+def _corrected(answer: Answer) -> str:
+    """Return what Holm's correction for several claims leaves open; "" if it changes nothing."""
+    return HOLM.format(open=LEFT_OPEN[answer["grade"]]) if "uncorrected" in answer else ""
+
+
+def _outlook(claim: Entry, answer: Answer) -> str:
+    """Return a sentence on how many seeds would decide an undecided claim; "" if it is decided, or
+    if seeds cannot be planned.
+
+    The standard deviation is assumed to stay as measured.
+    """
+    plans = [*(answer["seeds_needed"] or {}).values()]
+    if answer["verdict"] != INCONCLUSIVE or not plans:
+        return ""
+    independent = "runs" if "counts" in answer else "seeds"
+    unit, fewest = UNITS.get(claim.get("design", ""), independent), seeds_needed(answer)
+    if fewest is None:
+        decided = any(plan["seeds"] for plan in plans)
+        return "" if decided else TOO_MANY.format(most=kind_of(claim).most_seeds, unit=unit)
+    size = next(plan["effect"] for plan in plans if plan["seeds"] == fewest)
+    effect = "slope" if claim["kind"] == "trend" else "difference"
+    return SEEDS.format(seeds=fewest, unit=unit, effect=effect, size=unit_of(claim).say(size))
+
+
+def seeds_needed(answer: Answer) -> int | None:
+    """Return the number of seeds that would decide an undecided claim, if more would."""
+    plans = (answer["seeds_needed"] or {}).values()
+    return min((n for plan in plans if (n := plan["seeds"] or 0) > answer["pairs"]), default=None)
+
+
+def _exact(claim: Entry, answer: Answer) -> list[str]:
+    """Return the evidence on an exact claim.
+
+    It has the worst value that the claim restricts, with the number of cases, the limit, and the
+    control (an arm or a deliberate fault with which the check must fail). If the claim is about
+    trained models, the evidence is the mean over seeds.
+    """
+    cases, away = answer["cases"], bool(claim["margin"])
+    limit = LIMITS[away].format(limit=claim["margin"] or claim["tolerance"])
+    if not cases["counted"]:
+        return [UNCOUNTED.format(measure=_measure(claim), of=cases["of"])]
+    words = {
+        "measure": f"{_measure(claim)}{_setting(claim, {}, '')}",
+        "value": deviation(answer["effect"]),
+        "interval": interval_text(
+            answer.get("interval_equivalence"), 1 - 2 * claim["alpha"], unit_of(claim), 1
+        ),
+        "seeds": counted(answer["pairs"], "seed"),
+        "cases": counted(cases["counted"], "case"),
+        "broken": cases["broken"],
+        "limit": limit if cases["draws"] is None else DRAWS.format(draws=cases["draws"]) + limit,
+    }
+    if "holding" in cases:
+        return [MEAN.format_map(words)]
+    return [WORST.format_map(words), _control(claim, answer)]
+
+
+def _measure(claim: Entry) -> str:
+    """Return the name of the value that an exact claim restricts; for a difference, with its
+    arms.
+    """
+    name = claim.get("measures") or f"the metric {claim_metric(claim).name}"
+    if not claim["treatment"] or claim["metric"].endswith(CHANGED):
+        return name
+    return f"the difference in {name} between {' and '.join(_arms(claim))}"
+
+
+def _control(claim: Entry, answer: Answer) -> str:
+    """Return a sentence with the evidence that the check of a supported claim could have failed."""
+    cases = answer["cases"]
+    if answer["verdict"] != SUPPORTED:
+        return ""
+    if cases["control"] is not None:
+        fault = claim.get("control_measures") or claim["fault"].replace("_", " ")
+        return FAULT.format(fault=fault, value=deviation(cases["control"]))
+    if "elsewhere" in cases:
+        levels, distance = cases["elsewhere"]
+        return FAILS.format(arm=in_sentence(levels), value=deviation(distance))
+    return NEVER_FAILS
+
+
+def deviation(value: float | None) -> str:
+    """Return a deviation from 0 with three digits, or as a whole number if it is large; JSON has no
+    NaN, so that None stands for it.
+    """
+    if value is None:
+        return "NaN"
+    return f"{value + 0.0:,.0f}" if 999.5 <= abs(value) < 1e9 else f"{value + 0.0:.3g}"
 
 
 def bounds(verdict: Verdict) -> str:
     """Return a sentence that limits a result to the size of the model, the corpus and the steps."""
-    if "data" not in verdict["regime"]:
-        corpus = verdict["regime"]["corpus"]
-        return f"Computed from the runs in {corpus}. Other data and models may differ."
-    if not was_trained(verdict):
-        return "Computed without training; it holds for models of any quality."
     setting = verdict["regime"]
-    sizes = [
-        arm["metrics"]["parameters"]["mean"]
-        for arm in verdict["arms"]
-        if "parameters" in arm["metrics"]
-    ]
-    corpus = listed([option_label("data", name) for name in each_of(setting["data"])])
-    size = f"{_parameters(sizes)} parameters" if sizes else "an unknown size"
-    return (
-        f"Measured with models of {size} on {corpus}, {grouped(setting['steps'])} steps. "
-        "Larger models and other text may differ."
+    if "data" not in setting:
+        return BOUNDS["table"].format(corpus=setting["corpus"])
+    if not was_trained(verdict):
+        return BOUNDS["untrained"]
+    arms = [arm["metrics"] for arm in verdict["arms"]]
+    sizes = [metrics["parameters"]["mean"] for metrics in arms if "parameters" in metrics]
+    ends = [f"{float(f'{end(sizes):.3g}'):,.0f}" for end in (min, max) if sizes]
+    size = " to ".join(dict.fromkeys(ends))
+    return BOUNDS["trained"].format(
+        size=f"{size} parameters" if size else "an unknown size",
+        data=listed([option_label("data", name) for name in each_of(setting["data"])]),
+        steps=grouped(setting["steps"]),
     )
-
-
-def _parameters(sizes: list[float]) -> str:
-    low, high = (f"{float(f'{size:.3g}'):,.0f}" for size in (min(sizes), max(sizes)))
-    return low if low == high else f"{low} to {high}"

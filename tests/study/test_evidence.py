@@ -332,7 +332,7 @@ def test_a_malformed_study_ends_in_one_sentence(edit, changed, words):
 
 @pytest.mark.parametrize(
     ("changes", "words"),
-    [({"claims": []}, "study.claims=.*at least one claim"), ({"factors": []}, "study.factors")],
+    [({"claims": []}, "study.claims=.*at least one item"), ({"factors": []}, "study.factors")],
 )
 def test_a_study_that_no_rule_can_decide_is_not_loaded_for_a_verdict(folder, changes, words):
     evidence = Evidence.load(folder)

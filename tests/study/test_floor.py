@@ -41,7 +41,7 @@ def test_a_model_no_better_than_the_unigrams_has_learned_nothing(claim, run, evi
         for s in range(8)
     ]
     entry = only(evidence(runs, claim(margin=0.5, kind="equivalence")))
-    assert entry["problem"]["values"]["indicator"] == "nll"
+    assert entry["problem"]["code"] == "nothing_learned"
 
 
 @pytest.mark.parametrize("status", ["finished", "collapsed"])

@@ -7,7 +7,7 @@ from scipy import stats
 from ablate.report.details import details
 from ablate.verdict.conclude import conclude
 from ablate.verdict.decision import is_exact
-from ablate.words.exact import deviation
+from ablate.words.answer import deviation
 
 OF = {"kind": "exact", "treatment": {}, "baseline": {}}
 
@@ -137,5 +137,5 @@ def test_a_check_of_two_arms_can_fail_with_the_same_two_arms_elsewhere(
 
 def test_deviations_are_rounded_to_the_form_of_their_size():
     values = (999.4, 999.5, 999.7, -999.7, 1234.5, -0.0, 0.25, None)
-    texts = ["999", "1,000", "1,000", "-1,000", "1,234", "0", "0.25", ""]
+    texts = ["999", "1,000", "1,000", "-1,000", "1,234", "0", "0.25", "NaN"]
     assert [deviation(value) for value in values] == texts

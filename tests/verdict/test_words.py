@@ -1,4 +1,4 @@
-"""Every code of a caveat or a reason has a template, and the committed verdicts use them."""
+"""Every kind and outcome, and every code of a caveat or a reason, has a template."""
 
 import ast
 import json
@@ -7,13 +7,16 @@ from pathlib import Path
 import pytest
 
 import ablate
+from ablate.verdict.kind import KINDS
+from ablate.words.answer import LEFT_OPEN, evidence_line, opening, statement
 from ablate.words.reasons import TEMPLATES, caveat_text
 
 ROOT = Path(__file__).resolve().parents[2]
 ARMS = {"Pre-LN": {"budget.steps": 100}, "Post-LN": {"budget.steps": 200}}
 VALUES = {  # values with which the template of each code is rendered
     **dict.fromkeys(("not_registered", "versions_differ", "code_unknown", "no_trained_model"), {}),
-    **dict.fromkeys(("still_learning", "not_confirmed_later"), {}),
+    **dict.fromkeys(("still_learning", "not_confirmed_later", "failures_differ"), {}),
+    "not_estimable": {},
     **dict.fromkeys(("registration_changed", "registration_missing"), {"hash": "0a1b"}),
     "key_removed": {"claim": "a"},
     "study_changed": {"hash": "0a1b", "changes": [["study.seeds", 3, 5], ["study.tune", None, 1]]},
@@ -23,7 +26,7 @@ VALUES = {  # values with which the template of each code is rendered
     "claims_wait": {"planned": 5, "waiting": 1},
     "best_at_end": {
         **{"key": "optimizer.lr", "values": [0.1, 0.2]},
-        **{"largest": {"Pre-LN": [2, 3]}, "smallest": {"Post-LN": [3, 3]}},
+        **{"largest": {"Pre-LN": [2, 3]}, "smallest": {}},
     },
     "tuned_short": {"key": "optimizer.lr", "short": 100, "steps": [200, 400]},
     "tuned_apart": {
@@ -31,11 +34,12 @@ VALUES = {  # values with which the template of each code is rendered
         "arms": {"Pre-LN": [{"value": x, "mean": 30.0, "runs": 2} for x in (0.1, 0.2)]},
     },
     "matched": {"by": "flops", "to": {"model/residual": "post_ln"}, "arms": ARMS},
-    "sizes_differ": {"arms": [{"larger": ["Pre-LN", 110], "smaller": ["Post-LN", 100]}]},
+    "sizes_differ": {"arms": {"Pre-LN": 110, "Post-LN": 100}},
     "busy_machine": {"cores": 1.4},
     "runs_failed": {"cells": [8]},
     "code_differs": {"arms": ["Pre-LN", "Post-LN"]},
-    "runs_went_wrong": {"arms": {"Post-LN": 7}, "steps": 600},
+    "runs_went_wrong": {"arms": {"Post-LN": 7}},
+    "short_runs_went_wrong": {"arms": {"Post-LN": 7}, "steps": 600},
     "stopped_early": {"planned": 12, "arms": {"Pre-LN": 4, "Post-LN": 4}},
     "seeds_missing": {"planned": 12, "ended": 4},
     "seeds_unpaired": {"seeds": [1, 4]},
@@ -62,11 +66,15 @@ VALUES = {  # values with which the template of each code is rendered
     "same_contrast": {"sweep": "s", "day": "2026-01-01", "seeds": 5, "metrics": ["test/nll"]},
     "alpha_spent": {"planned": 5},
     "seeds_left_out": {"seeds": 1},
-    "nothing_learned": {"metric": "test/bleu", "measures": "", "indicator": "bleu"},
+    "nothing_learned": {"metric": "test/bleu", "measures": ""},
     "arms_not_learned": {"arms": ["Post-LN"]},
     "identical": {"metric": "test/bleu", "measures": ""},
     "no_room": {
-        **{"limit": "best", "baseline": {"model/residual": "post_ln"}, "metric": "test/skill"},
+        **{
+            "limit": "a perfect model",
+            "baseline": {"model/residual": "post_ln"},
+            "metric": "test/skill",
+        },
         **{"room": 0.01, "margin": 0.1},
     },
     "at_ceiling": {"metric": "test/skill"},
@@ -95,6 +103,132 @@ VALUES = {  # values with which the template of each code is rendered
     "pairs_incomplete": {"pairs": 3},
     "without_value": {"arms": {"relu": [5, 12], "gelu": [0, 12]}},
 }
+
+
+SAME = ("equivalence", "non_inferiority")
+OUTCOMES = [
+    *((kind, verdict, "") for kind in KINDS for verdict in ("supported", "refuted")),
+    *((kind, "inconclusive", "") for kind in KINDS),
+    *(
+        (kind, verdict, grade)
+        for kind in ("superiority", "trend", "stability")
+        for verdict, grade in (
+            *(("supported", "large enough to matter"), ("supported", "direction only")),
+            *(("refuted", "too small to matter"), ("refuted", "the other way round")),
+        )
+    ),
+]
+ASKED = {
+    **{"metric": "test/bleu", "better": "higher", "margin": 2.0, "alpha": 0.05, "tolerance": 0.0},
+    **{"treatment": {"model/residual": "pre_ln"}, "baseline": {"model/residual": "post_ln"}},
+    **{"where": {"model.n_layers": 6}, "minus": {}, "over": "", "scale": "log"},
+}
+ANSWER = {
+    **{
+        "effect": 3.25,
+        "interval": [-1.5, 8.5],
+        "pairs": 7,
+        "seeds_needed": None,
+        "differences": [],
+    },
+}
+CASES = {"of": 6, "counted": 6, "broken": 0, "draws": 20, "control": None}
+HERE = {"where": {"model.n_layers": 6}, "minus": {"model.n_layers": 2}}
+PLAN = {"supported": {"effect": 2.5, "seeds": 18}}
+VARIANTS = {  # further fields of a claim and its answer, with words that the evidence then needs
+    "usual": ({}, ()),
+    "interaction": (HERE, ("minus",)),
+    "withheld": ({"withheld": {"code": "still_learning", "values": {}}}, ("still",)),
+    "problem": ({"problem": {"code": "no_value", "values": {}}}, ("no run",)),
+    "planned": ({"seeds_needed": PLAN}, ()),
+    "never": ({"seeds_needed": {"supported": {"effect": 2.5, "seeds": None}}}, ()),
+    "settings": ({"settings": {"Pre-LN": ["optimizer.lr=0.02"]}}, ("optimizer.lr=0.02",)),
+    "failures": (
+        {
+            "decided_by_failures": True,
+            "failed_to_learn": {"Post-LN": {"runs": 3, "of": 7, "interval": [0.1, 0.8]}},
+        },
+        ("3 of 7 runs with Post-LN",),
+    ),
+}
+
+
+def kinds_fields(kind):
+    if kind == "exact":
+        return {"margin": 0.0, "tolerance": 0.5, "cases": CASES}
+    if kind == "stability":
+        return {"metric": "unstable", "better": "lower", "margin": 0.0, "rates": [[3, 7], [0, 7]]}
+    return {"over": "model.n_heads"} if kind == "trend" else {}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(("kind", "verdict", "grade"), OUTCOMES)
+def test_every_kind_and_outcome_is_rendered(kind, verdict, grade, variant):
+    fields, words = VARIANTS[variant]
+    asked = {**ASKED, "kind": kind, "verdict": verdict, "grade": grade, **ANSWER}
+    claim = {**asked, **kinds_fields(kind), **fields}
+    line = f"{opening(claim, claim)}. {evidence_line(claim, claim)}"
+    assert "{" not in line and "None" not in line and ".." not in line
+    assert line.startswith({"s": "Supported", "r": "Refuted", "i": "Undecided"}[verdict[0]])
+    if kind not in ("exact", "stability"):
+        assert all(word in line for word in words)
+    if not {"problem", "decided_by_failures"} & claim.keys():
+        assert {"exact": "3.25", "stability": "3 of 7"}.get(kind, "+3.2") in line
+
+
+@pytest.mark.parametrize("grade", LEFT_OPEN)
+def test_what_the_correction_leaves_open_is_said(grade):
+    asked = {**ASKED, **ANSWER, "kind": "superiority", "verdict": "supported", "grade": grade}
+    claim = {**asked, "uncorrected": {"verdict": "supported", "grade": "large enough to matter"}}
+    assert f"{LEFT_OPEN[grade]} is uncertain" in evidence_line(claim, claim)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"cases": {**CASES, "counted": 0}}, "of 6 cases"),
+        (
+            {"cases": {**CASES, "control": 0.125}, "fault": "a_shift"},
+            "a shift, gave at least 0.125",
+        ),
+        ({"cases": {**CASES, "elsewhere": [{"model/residual": "none"}, 9.5]}}, "it was 9.5"),
+        ({"cases": {**CASES, "broken": 4}, "verdict": "refuted"}, "4 of which break the limit"),
+        ({"cases": {**CASES, "holding": 5}}, "on average (no interval; 7 seeds;"),
+        ({"margin": 0.5, "tolerance": 0.0}, "at least 0.5"),
+        ({"effect": None}, "NaN"),
+    ],
+)
+def test_an_exact_claim_names_cases_limit_and_control(fields, words):
+    claim = {**ASKED, **ANSWER, "kind": "exact", "verdict": "supported", "grade": ""}
+    claim |= {**kinds_fields("exact"), **fields}
+    assert words in evidence_line(claim, claim)
+
+
+@pytest.mark.parametrize("scale", ["linear", "log", "log_log"])
+def test_a_trend_names_its_scale(scale):
+    claim = {
+        **ASKED,
+        **ANSWER,
+        "kind": "trend",
+        "verdict": "supported",
+        "grade": "",
+        "scale": scale,
+    }
+    line = evidence_line({**claim, "over": "model.n_heads"}, claim)
+    assert {"linear": "per unit", "log": "per doubling", "log_log": "exponent"}[
+        scale
+    ] in line.lower()
+    assert "number of heads" in line
+
+
+@pytest.mark.parametrize("minus", [{}, {"layers": 2}])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_claim_about_a_table_is_a_sentence(kind, minus):
+    claim = {**ASKED, "kind": kind, "minus": minus, "where": {}, "measures": "loss"}
+    claim |= {"target": None, "over": "width"}
+    text = statement(claim, lambda levels: " ".join(map(str, levels.values())))
+    assert text.endswith(".") and "{" not in text
+    assert ("2" in text and "all runs" in text) == bool(minus)
 
 
 @pytest.mark.parametrize("code", TEMPLATES)

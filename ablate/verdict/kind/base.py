@@ -49,16 +49,14 @@ class Finding:
 
     claim: Claim
     result: Tested | Exact
-    sides: list[Side]  # the compared arms; [] if the runs cannot form the difference
+    # the compared arms; [] if the runs cannot form the difference
+    sides: list[Side] = field(default_factory=list)
     paired: Contrast | None = None
-    p: Tests = field(
-        default_factory=dict
-    )  # one-sided p-values, not adjusted; empty for an exact claim
+    p: Tests = field(default_factory=dict)  # one-sided, not adjusted; {} for an exact claim
     problem: Reason | None = None  # the reason why the claim cannot be judged
     cases: Exact | None = None  # for an exact claim about trained models
-    failures: dict[str, Failures] = field(
-        default_factory=dict
-    )  # numbers of runs that failed to learn, by arm
+    # numbers of runs that failed to learn, by arm
+    failures: dict[str, Failures] = field(default_factory=dict)
     rates: Rates | None = None  # failure rates, if they decide the claim
 
     @property
@@ -78,7 +76,6 @@ class Kind(ABC):
     signs: tuple[int, ...] = (1,)  # of the margins to compare with the ends of an interval
     controlled = False  # whether a claim may name a positive control, an arm that loses
     most_seeds = 100_000
-    beyond_most_seeds = "no number of seeds is enough, because the test sentences are too few"
     whole: tuple[str, ...] = ()  # decisions whose test has all of alpha instead of half
 
     def problems(self, claim: Claim, factors: list[str]) -> Iterator[str]:
@@ -105,82 +102,62 @@ class Kind(ABC):
                 return self._of_independent(cast(TableClaim, claim), sides(claim, evidence))
             paired = contrast(claim, evidence)
         except ContrastError as problem:
-            return self.finding(claim, NOTHING, problem=problem.reason)
-        if why := one_way(claim, paired.sides, evidence, paired.differences):
-            return self.finding(claim, paired.estimate, paired, why)
-        failed = failures(claim, paired.sides)
-        learned = paired.among_learned()
+            return self.finding(claim, NOTHING, problem.reason)
+        effect, arms = paired.estimate, paired.sides
+        if why := one_way(claim, arms, evidence, paired.differences):
+            return self.finding(claim, effect, why, sides=arms, paired=paired)
+        failed, learned = failures(claim, arms), paired.among_learned()
         # the failed runs of a table have no value, and therefore no difference
         without = "design" in claim and any(count["runs"] for count in failed.values())
         if learned.seeds == paired.seeds and not without:
-            return replace(self.finding(claim, paired.estimate, paired), failures=failed)
-        return replace(self._among_learned(claim, learned), failures=failed)
+            return self.finding(claim, effect, sides=arms, paired=paired, failures=failed)
+        effect, few = learned.estimate, None
+        if effect.pairs < FEWEST:
+            few = reason("too_few_learned", pairs=effect.pairs, needed=FEWEST)
+        finding = self.finding(claim, effect, few, sides=arms, paired=learned, failures=failed)
+        return self._with_rates(finding, rates_of_failure(claim, arms, learned.looks))
 
     def _of_combinations(self, claim: Claim, design: Combinations, evidence: Evidence) -> Finding:
         """Return the result of a claim of a study of combinations."""
         arms = sides(claim, evidence)
         effect = combined.effect_of(claim, design, evidence)
-        failed, rates = failures(claim, arms), rates_of_failure(claim, arms, ONCE)
-        problem = combined.problem_of(effect, rates)
-        p = self.tests(NOTHING if problem else effect, float(claim["margin"]))
-        return Finding(claim, effect, arms, None, p, problem, failures=failed)
+        problem = combined.problem_of(effect, rates_of_failure(claim, arms, ONCE))
+        return self.finding(claim, effect, problem, sides=arms, failures=failures(claim, arms))
 
     def _of_independent(self, claim: TableClaim, arms: list[Side]) -> Finding:
         """Return the result of a claim about runs that are not paired."""
-        effect = effect_of(claim, arms)
-        rates, failed = rates_of_failure(claim, arms, ONCE), failures(claim, arms)
+        effect, failed = effect_of(claim, arms), failures(claim, arms)
         problem = problem_of(effect, arms, claim)
-        p = self.tests(NOTHING if problem else effect, float(claim["margin"]))
-        return self._with_rates(
-            Finding(claim, effect, arms, None, p, problem, failures=failed), rates
-        )
+        finding = self.finding(claim, effect, problem, sides=arms, failures=failed)
+        return self._with_rates(finding, rates_of_failure(claim, arms, ONCE))
 
     def _with_rates(self, finding: Finding, rates: Rates | None) -> Finding:
         """Return the result of a claim of which some runs failed.
 
         The rates of failed runs decide the claim if they differ significantly. Otherwise the mean
         difference over the pairs of runs that learned decides it. Each of these two tests has half
-        of alpha. If no distribution of the few failed runs between the arms could be significant,
-        the test of the mean has all of alpha.
+        of alpha, so its p-values are doubled. If no distribution of the few failed runs between the
+        arms could be significant, the test of the mean has all of alpha.
 
         Args:
             finding: the result by the mean over the runs that learned.
             rates: the rates of failed runs; None if they cannot decide the claim.
         """
-        alpha = finding.claim["alpha"]
         if rates is None:
             return finding
-        if tests := self.by_failures(rates, alpha):
+        if tests := self._by_failures(rates, finding):
             return replace(finding, p=tests, problem=None, rates=rates)
-        if finding.problem or not self.could_decide(rates, alpha):
+        if finding.problem or not any(self._by_failures(x, finding) for x in rates.splits()):
             return finding
         return replace(finding, p=halved(finding.p))
 
-    def _among_learned(self, claim: Claim, learned: Contrast) -> Finding:
-        """Return the result of a claim for which some runs failed to learn the task."""
-        effect, why = learned.estimate, None
-        if effect.pairs < FEWEST:
-            why = reason("too_few_learned", pairs=effect.pairs, needed=FEWEST)
-        rates = rates_of_failure(claim, learned.sides, learned.looks)
-        return self._with_rates(self.finding(claim, effect, learned, why), rates)
-
-    def by_failures(self, rates: Rates, alpha: float) -> Tests | None:
-        """Return the p-value of each decision, from the tests of the failure rates.
-
-        One test is that the treatment fails less often than the baseline. The other is that it
-        fails more often. If the claim is that the treatment is worse, the tests are exchanged. The
-        p-values are doubled, because these tests have only half of alpha. The result is None if
-        neither test is significant.
+    def _by_failures(self, rates: Rates, finding: Finding) -> Tests | None:
+        """Return the p-value of each decision, from the tests that the treatment fails less, or
+        more, often than the baseline (as the claim says); None if neither test is significant.
         """
         tests = halved(self.of_failures(rates.p_at_most(0.0), rates.p_at_least(0.0)))
-        return tests if at_most(min(self.scaled(tests).values()), alpha) else None
-
-    def could_decide(self, rates: Rates, alpha: float) -> bool:
-        """Return whether the failure rates could be significant with the same total of failed runs.
-
-        All distributions of the failed runs between the arms are tried.
-        """
-        return any(self.by_failures(split, alpha) for split in rates.splits())
+        decided = at_most(min(self.scaled(tests).values()), finding.claim["alpha"])
+        return tests if decided else None
 
     def of_failures(self, better: float, worse: float) -> Tests:
         """Return the p-value of each decision, from the tests of the failure rates.
@@ -193,22 +170,18 @@ class Kind(ABC):
         return {SUPPORTED: better, REFUTED: worse}
 
     def finding(
-        self,
-        claim: Claim,
-        estimate: Tested,
-        paired: Contrast | None = None,
-        problem: Reason | None = None,
+        self, claim: Claim, estimate: Tested, problem: Reason | None = None, **fields: Any
     ) -> Finding:
         """Return the result of a claim: the estimate and its p-values.
 
         Args:
             claim: the claim.
-            estimate: the mean paired difference, or the failure rates of two arms.
-            paired: the paired differences, with the runs of the claim.
+            estimate: the effect, or the failure rates of two arms.
             problem: the reason why the claim cannot be judged, if there is such a reason.
+            fields: further fields of the result.
         """
         p = self.tests(NOTHING if problem else estimate, float(claim["margin"]))
-        return Finding(claim, estimate, paired.sides if paired else [], paired, p, problem)
+        return Finding(claim, estimate, p=p, problem=problem, **fields)
 
     @abstractmethod
     def tests(self, estimate: Any, margin: float) -> Tests:
@@ -323,7 +296,7 @@ class Kind(ABC):
         """Return for each planned decision the number of seeds at which the decision has power .8.
 
         The standard deviation is assumed to be as measured. The number is None if `most_seeds` are
-        not enough; `beyond_most_seeds` says why.
+        not enough.
         """
         if not self.planned(estimate):
             return {}
