@@ -229,13 +229,14 @@ def test_files_report_and_ledger_have_both(at_both, tmp_path):
     assert "**Refuted: too small to matter.** (models were still improving) Pre-LN beats" in report
     assert "After 600 of 2,400 steps: **Supported.** Pre-LN against Post-LN" in report
     assert "2,400 optimiser steps of 512 tokens, also evaluated after 600 steps" in report
-    findings, warnings = collect(folder.parent, tmp_path)
+    by_claim, warnings = collect(folder.parent)
+    (found,) = by_claim.values()
+    findings = sorted(found, key=lambda finding: finding.steps, reverse=True)
     assert not warnings
     assert [(finding.steps, finding.verdict) for finding in findings] == [
         ((2400,), "refuted"),
         ((600,), "supported"),
     ]
-    assert [finding.budget for finding in findings] == ["2,400 steps, still learning", "600 steps"]
     assert headline(findings).deciding == (findings[0],)  # the longest budget
 
 
@@ -338,12 +339,13 @@ def test_budgets_that_are_a_factor_have_the_steps_of_each_claim(at_both, tmp_pat
         "2,400 and 4,800 optimiser steps of 512 tokens, also evaluated after 600 and 1,200 steps"
         in report
     )
-    findings, warnings = collect(tmp_path / "experiments", tmp_path)
+    by_claim, warnings = collect(tmp_path / "experiments")
+    findings = [finding for of_claim in by_claim.values() for finding in of_claim]
     assert not warnings
-    assert [(finding.claim, finding.steps) for finding in findings] == [
+    assert {(finding.claim, finding.steps) for finding in findings} == {
         *(("difference", steps) for steps in ((4800, 2400), (1200, 600))),
         *(("longer", (steps,)) for steps in (4800, 1200)),
-    ]
+    }
 
 
 def test_a_variant_that_sets_its_steps_has_these_steps(at_both, tmp_path):
