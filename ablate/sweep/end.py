@@ -18,7 +18,7 @@ from ablate.evidence.gather import gather
 from ablate.evidence.log import looked
 from ablate.evidence.table import as_markdown, as_rich, rows
 from ablate.evidence.types import Run, Verdict
-from ablate.record.files import write_text
+from ablate.record.files import append_line, write_text
 from ablate.record.links import LOGGER_FAILURES, read_links
 from ablate.sweep.cell import config_dirs
 from ablate.verdict.decision import INCONCLUSIVE
@@ -55,6 +55,7 @@ def end(config: DictConfig) -> int:
             _print_verdict(console, verdict, sweep)
             if advice := more_seeds(config, verdict):
                 console.print(f"\n{advice}", soft_wrap=True)
+                append_line(sweep / "report.md", f"\n## To decide it\n\n{advice}")
         else:
             console.print(f"\n{PART}", soft_wrap=True)
     failed = [run for run in evidence.runs if run["status"] == "failed"]
@@ -149,4 +150,5 @@ def more_seeds(config: DictConfig, verdict: Verdict) -> str:
     keys = [word.partition("=")[0] for word in fresh]
     words = [word for word in config.hydra.overrides.task if word.partition("=")[0] not in keys]
     whole = command([*words, *fresh], "-m", config_dirs=config_dirs(config))
-    return f"{max(needed)} fresh seeds may decide it, judged alone and not exploratory:\n  {whole}"
+    advice = f"{max(needed)} fresh seeds may decide it, judged alone and not exploratory:"
+    return f"{advice}\n\n    {whole}"

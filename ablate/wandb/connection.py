@@ -169,7 +169,7 @@ def _init(mode: Mode, about: dict[str, Any], *, goes_on: bool) -> Any:
     from wandb.sdk.wandb_run import Run
 
     if "wandb.sdk.launch" not in sys.modules:  # slow to import, and without W&B Launch of no use
-        Run._detect_and_apply_job_inputs = lambda run: None
+        setattr(Run, "_detect_and_apply_job_inputs", lambda run: None)  # noqa: B010
     # W&B's messages are useful only if data is sent; offline, `finish` prints a message.
     wandb.setup(settings=wandb.Settings(mode=mode, silent=mode != "online"))
     return wandb.init(

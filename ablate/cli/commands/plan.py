@@ -58,8 +58,8 @@ def run(arguments: argparse.Namespace) -> None:
             from ablate.plan.plan import plan_of  # torch; a misspelt key need not wait for it
 
             plan = plan_of(planned)
-        assumed = {"noise": arguments.noise or 1.0, "interaction": arguments.interaction or 0.0}
-        plan = replace(plan, start=time.monotonic() - begun, **assumed)
+        plan = replace(plan, noise=arguments.noise or 1.0, interaction=arguments.interaction or 0.0)
+        plan = replace(plan, start=time.monotonic() - begun)
         if arguments.sample == "true" and plan.untimed:
             from ablate.plan.sample import sampled
 
