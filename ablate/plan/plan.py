@@ -28,7 +28,7 @@ from ablate.sweep.preflight import records_of
 from ablate.train.job import Job
 from ablate.train.weights import shared_steps
 
-OVERHEAD = 2  # wall time of a sweep without its runs, in multiples of the time of its plan
+OVERHEAD = 1.5  # wall time of a sweep without its runs, in multiples of the time of its plan
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Plan:
 
         The runs of the comparison start after all runs that tune. Before the runs, the sweep does
         what this process has done. The start of worker processes and the report together take
-        about as long again.
+        about half as long.
         """
         if self.untimed:
             return None
