@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ablate.stats.skew import Seeds
+from ablate.stats.skew import Seeds, is_visible
 
 ENOUGH = 10  # number of seeds from which the nominal level holds within 1.5 points
 APART = 0.5  # smallest gap between two clusters, as a fraction of the range
@@ -45,6 +45,15 @@ def false_rate(seeds: int, *, equivalence: bool, borrowed: bool = False) -> floa
     below = max((n for n in measured if n <= seeds), default=min(measured))
     above = min((n for n in measured if n >= seeds), default=max(measured))
     return max(measured[below][equivalence], measured[above][equivalence])
+
+
+def visible_noise(skewness: float, differences: Seeds) -> str:
+    """Return why verdicts on paired differences may be false more often than the level promises."""
+    if is_visible(skewness, len(differences)):
+        return SKEWED
+    if in_clusters(differences):
+        return CLUSTERED
+    return FEW if len(differences) < ENOUGH else HIDDEN
 
 
 def in_clusters(values: Seeds) -> bool:

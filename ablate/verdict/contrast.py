@@ -2,7 +2,8 @@
 in each of its interim analyses.
 
 A contrast is a weighted sum of the scores of runs with the same seed (ablate.verdict.sides). For
-BLEU, each difference is also split into contributions of the test sentences.
+BLEU, each difference is also split into contributions of the test sentences. The error of a
+difference is estimated from the scores of all arms of the study.
 """
 
 import math
@@ -20,16 +21,18 @@ from ablate.evidence.outcome import involves_chance, value
 from ablate.evidence.sentence_scores import BLEU, by_group, contributions
 from ablate.evidence.types import Claim, Predicted, Question, Run
 from ablate.phrases import name_of
+from ablate.record.label import key
 from ablate.stats.estimate import Estimate, Units, estimate, from_arms
-from ablate.stats.moderated import ArmNoise
+from ablate.stats.means import largest
+from ablate.stats.moderated import FEWEST_RUNS, ArmNoise, arm_noise
 from ablate.stats.spending import ONCE, Fractions
-from ablate.stats.ties import difference
-from ablate.verdict.arms import Weights, in_scale, noise_of, uses_logarithm
+from ablate.stats.ties import at_most, difference
 from ablate.verdict.floor import has_learned
 from ablate.verdict.sides import Side, ended_in, sides
 
 # metric of a pair of runs: fraction of sentences whose translations differ in their BLEU statistics
 CHANGED = "changed"
+Weights = tuple[float, ...]
 UNASKED = Asked(looks=[], tried=[], regimes=0)
 SAME_SCORE = 1e-6  # allowed difference between a recorded BLEU and the BLEU of its statistics
 
@@ -243,6 +246,83 @@ def differ(
 
 def _learned(sides: list[Side], seed: int, metric: str) -> bool:
     return all(has_learned(run, metric, side) for side in sides for run in side.runs[seed])
+
+
+def noise_of(
+    claim: Claim, compared: list[Side], evidence: Evidence
+) -> tuple[ArmNoise | None, Weights]:
+    """Return the noise of all arms in the metric of a claim, and the weight of each arm in the
+    claim's differences.
+
+    The noise is None if the study has too few arms for it, or if a compared arm has too few runs
+    that learned, or runs that do not vary.
+    """
+    weights = {
+        key(run["levels"]): side.weight / len(runs)
+        for side in compared
+        for runs in side.runs.values()
+        for run in runs
+    }
+    scores = scores_of(claim["metric"], evidence, log=uses_logarithm(claim))
+    usable = {arm: row for arm, row in scores.items() if _varies(row[np.isfinite(row)])}
+    if not weights or weights.keys() - usable.keys():
+        return None, ()
+    return arm_noise(np.stack([*usable.values()])), tuple(weights.get(arm, 0.0) for arm in usable)
+
+
+def scores_of(
+    metric: str, evidence: Evidence, *, log: bool = False
+) -> dict[str, Float[np.ndarray, " seeds"]]:
+    """Return the scores of each arm, one for every seed of the study.
+
+    A score is NaN if the run is missing, lacks the metric, or has not learned.
+
+    Args:
+        metric: the metric.
+        evidence: the evidence of the study.
+        log: whether to return the logarithms of the scores.
+    """
+    arms: dict[str, list[Run]] = {}
+    for run in evidence.runs:
+        arms.setdefault(key(run["levels"]), []).append(run)
+    seeds = sorted({run["seed"] for run in evidence.runs})
+    return {arm: _scores(metric, runs, seeds, log=log) for arm, runs in arms.items()}
+
+
+def uses_logarithm(claim: Claim) -> bool:
+    """Return whether a claim is about the logarithm of its metric: a trend that is an exponent."""
+    return claim["kind"] == "trend" and claim["scale"] == "log_log"
+
+
+def in_scale(score: float, *, log: bool) -> float:
+    """Return a score, or its logarithm.
+
+    Raises:
+        KeyError: the score is not finite, or has no logarithm.
+    """
+    if not math.isfinite(score) or (log and score <= 0):
+        raise KeyError(score)
+    return math.log(score) if log else score
+
+
+def _scores(
+    metric: str, runs: list[Run], seeds: list[int], *, log: bool
+) -> Float[np.ndarray, " seeds"]:
+    by_seed = {run["seed"]: [run] for run in runs}
+    arm, row = Side(1.0, runs[0]["levels"], by_seed), np.full(len(seeds), np.nan)
+    for place, seed in enumerate(seeds):
+        for run in by_seed.get(seed, []):
+            if run["status"] == "failed" or not has_learned(run, metric, arm):
+                continue
+            try:
+                row[place] = in_scale(value(run, metric), log=log)
+            except KeyError:
+                continue
+    return row
+
+
+def _varies(row: Float[np.ndarray, " runs"]) -> bool:
+    return len(row) >= FEWEST_RUNS and not at_most(float(np.ptp(row)), 0.0, largest(row))
 
 
 def asked_of(claim: Question, evidence: Evidence) -> Asked:

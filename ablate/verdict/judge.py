@@ -24,21 +24,11 @@ from ablate.evidence.types import (
 )
 from ablate.phrases import name_of
 from ablate.progress import track
-from ablate.stats.estimate import Estimate
-from ablate.stats.false_rates import (
-    CLUSTERED,
-    ENOUGH,
-    FEW,
-    HIDDEN,
-    SKEWED,
-    false_rate,
-    in_clusters,
-)
+from ablate.stats.estimate import Estimate, sign_flip
+from ablate.stats.false_rates import false_rate, visible_noise
 from ablate.stats.holm import Tests, adjust
 from ablate.stats.means import MeanDifference
 from ablate.stats.rates import Rates
-from ablate.stats.signs import sign_flip
-from ablate.stats.skew import is_visible
 from ablate.stats.spending import ONCE, nominal
 from ablate.verdict.contrast import asked_of
 from ablate.verdict.decidable import control
@@ -338,11 +328,7 @@ def seen_noise(finding: Finding) -> SeenNoise | None:
         return None
     if effect.skewness is None or not effect.error > 0:
         return None
-    noise = FEW if effect.pairs < ENOUGH else HIDDEN
-    if is_visible(effect.skewness, effect.pairs):
-        noise = SKEWED
-    elif in_clusters(paired.differences):
-        noise = CLUSTERED
+    noise = visible_noise(effect.skewness, paired.differences)
     equivalence = SUPPORTED in kind_of(finding.claim).whole
     nominal_rate = finding.claim["alpha"] / (1 if equivalence else 2)
     borrowed = effect.arms is not None

@@ -15,7 +15,7 @@ from scipy import special, stats
 
 from ablate.stats.moderated import arm_noise, log_variances, trigamma_inverse
 from ablate.stats.skew import ALLOWANCE, FACTOR, FURTHEST
-from ablate.verdict.arms import scores_of
+from ablate.verdict.contrast import scores_of
 from ablate.verdict.study_checks import load_evidence
 from lab.calibration.shapes import (
     RATIO,

@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.weightstats import ttost_paired
 
-from ablate.stats.estimate import components, estimate
-from ablate.stats.signs import sign_flip
+from ablate.stats.estimate import components, estimate, sign_flip
 
 PAIRS = np.random.default_rng(0).normal([3.0, 2.0], 1.0, (8, 2))
 DIFFERENCES = PAIRS[:, 0] - PAIRS[:, 1]
