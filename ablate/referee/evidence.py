@@ -166,8 +166,8 @@ class _Table:
     def _changes(self, claim: Claim) -> Iterator[Claim]:
         """Yield the claim about every level of every factor against the first level."""
         for factor in self.arm_columns:
-            first, *others = self._ordered(factor)
-            for level in others:
+            first, *changed_levels = self._ordered(factor)
+            for level in changed_levels:
                 arms = {"treatment": {factor: level}, "baseline": {factor: first}}
                 yield claim.model_copy(update={"id": f"{factor}={level}", **arms})
 

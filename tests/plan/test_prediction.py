@@ -49,10 +49,10 @@ def test_the_study_has_seven_arms_fresh_seeds_and_the_predicted_gain(evidence):
     assert variants["first_levels"] == {"optimizer.lr": 2.0}
     assert variants["best"] == {**{f"model.{f}": 1 for f in FACTORS}, "optimizer.lr": 4.0}
     assert variants["without_g"] == {k: x for k, x in variants["best"].items() if k != "model.g"}
-    gain, *others = study["claims"]
+    gain, *worth = study["claims"]
     assert gain["predicted"]["gain"] == pytest.approx(0.56, abs=0.03)
     assert gain["margin"] == pytest.approx(0.3 * gain["predicted"]["gain"], rel=1e-3)
-    assert [claim["baseline"]["variant"] for claim in others] == [*variants][2:]
+    assert [claim["baseline"]["variant"] for claim in worth] == [*variants][2:]
     assert written["hydra"]["sweeper"]["params"]["seed"].startswith("range(72,")
     assert written["defaults"] == ["mine", "_self_"]
 
