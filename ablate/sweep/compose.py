@@ -24,6 +24,7 @@ from omegaconf import DictConfig, OmegaConf, flag_override, open_dict, read_writ
 
 from ablate.config.settle import settle
 from ablate.sweep.cell import SEED, Cell, Overrides
+from ablate.sweep.separable import composer
 
 # beginnings of config keys on which other settings or the corpus depend
 SETTLED = ("budget.", "schedule.", "trainer.", "study.", "batch.", "data.", "tokenizer.", "task.")
@@ -57,11 +58,16 @@ def compose(
     cells: list[Cell] = []
     arms: dict[Overrides, DictConfig] = {}
     shared = set(job_overrides[0]).intersection(*job_overrides) if job_overrides else set()
+    by_arm = {_without_values(tuple(words), varied): words for words in reversed(job_overrides)}
+    load = composer(
+        lambda words: loader.load_sweep_config(config, words),
+        loader.repository.group_exists,
+        [_without_study(words) for words in by_arm.values()],
+    )
     for number, overrides in zip(numbers, map(tuple, job_overrides), strict=False):
         arm = _without_values(overrides, varied)
         if arm not in arms:
-            words = [word for word in overrides if not word.lstrip("+~").startswith("study.")]
-            composed = loader.load_sweep_config(config, words)
+            composed = load(_without_study(overrides))
             with read_write(composed), flag_override(composed, "no_deepcopy_set_nodes", True):
                 composed.name = config.name
                 composed.study = pickle.loads(study).study  # the fastest copy
@@ -73,6 +79,10 @@ def compose(
         label = " ".join(o for o in overrides if o not in shared) or "the only cell"
         cells.append(Cell(number, label, overrides, arms[arm]))
     return cells
+
+
+def _without_study(overrides: Sequence[str]) -> list[str]:
+    return [word for word in overrides if not word.lstrip("+~").startswith("study.")]
 
 
 def _without_values(overrides: Overrides, varied: str) -> Overrides:

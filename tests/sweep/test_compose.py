@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from itertools import count
+from itertools import count, product
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -50,6 +50,30 @@ def test_a_cell_that_is_copied_is_the_cell_that_hydra_composes(master, small, tm
         assert plain(cells[number]) == plain(alone)
         assert cells[number].overrides == job
         assert cells[number].levels == alone.levels
+
+
+def test_arms_composed_from_shared_changes_are_the_arms_that_hydra_composes(
+    master, small, tmp_path, monkeypatch
+):
+    options = (
+        ARMS,
+        ("loss=cross_entropy", "loss=z_loss"),
+        ("initial=seeded", "initial=zero_output"),
+    )
+    jobs = [
+        (*small, *chosen, f"model.d_ff={width}", f"seed={seed}")
+        for seed, (*chosen, width) in enumerate(product(*options, (32, 48)))
+    ]
+    loader, loaded = type(master[0].config_loader), []
+    load = loader.load_sweep_config
+    monkeypatch.setattr(
+        loader, "load_sweep_config", lambda *given: loaded.append(given) or load(*given)
+    )
+    cells = compose(*master, jobs, count(), tmp_path)
+    assert len(loaded) < len(jobs)
+    for number in (1, 6, 12):
+        (alone,) = compose(*master, [jobs[number]], [number], tmp_path)
+        assert plain(cells[number]) == plain(alone)
 
 
 @pytest.mark.parametrize("key", ["budget.warmup", "model.d_ff"])
