@@ -10,9 +10,7 @@ from ablate.metric.table import NOTHING
 
 def probability(value: float | None) -> str:
     """Return a p-value as text, such as "0.042" or "< 0.001"; "-" if there is no p-value."""
-    if value is None:
-        return NOTHING
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+    return NOTHING if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def percent(level: float) -> str:

@@ -11,7 +11,7 @@ from typing import Any, cast
 from ablate.config.labels import MEASURED, factor_label, option_label
 from ablate.evidence.registration import shared_levels
 from ablate.evidence.types import Answer, Entry, Levels, Question, Verdict
-from ablate.metric.table import MILLION, Metric, metric_in_words
+from ablate.metric.table import Metric, metric_in_words
 from ablate.phrases import counted, each_of, grouped, in_sentence, listed, percent
 from ablate.stats.ties import above
 from ablate.verdict.contrast import CHANGED
@@ -52,8 +52,8 @@ SUBJECTS = {
 }
 PLACES = " the effect with {here} minus that with {there} is"  # of an interaction
 EFFECT = "{subject}{setting}:{places} {change} ({interval}; {runs}){beside}."
-PREDICTED = " {reached} where {gain} ± {error} was predicted; the difference is"
-BESIDE = ", where {gain} ± {error} was predicted"
+PREDICTED = ", where {gain} ± {error} was predicted"
+SUBTRACTED = ", less the predicted {gain} ± {error}"  # from an effect that should equal it
 RATES = "{subject}{setting}: {rates} runs {failed}."
 MISSING = "no {pair} has a value of {metric} in every arm."
 OPEN = "The answer is left open, since {reason}."
@@ -63,7 +63,6 @@ MATTERS = {  # which differences matter, by kind of claim; "" for all other kind
     "trend": "Slopes steeper than {bound} count as large enough to matter.",
     "": "Differences of more than {bound} count as large enough to matter.",
 }
-ANY = "Any difference counts."
 HOLM = "After the correction for several claims (Holm), {open} is uncertain."
 LEFT_OPEN = {DIRECTION: "the size", SMALL: "the direction", "": "the answer"}  # by grade
 SEEDS = "About {seeds:,} {unit} would settle it if the true {effect} is {size}."
@@ -79,7 +78,6 @@ LIMITS = {True: "at least {limit:g} is needed", False: "at most {limit:g} is all
 DRAWS = "{draws:,} random draws each; "
 FAULT = "A deliberate fault, {fault}, gave at least {value}."
 FAILS = "The check can fail: with {arm}, it was {value}."
-NEVER_FAILS = "The study has no case in which this check must fail."
 # of a whole verdict
 BOUNDS = {
     "table": "Computed from the runs in {corpus}. Other data and models may differ.",
@@ -123,8 +121,7 @@ def opening(claim: Question, answer: Answer) -> str:
         return PERHAPS_OPPOSITE
     if grade == OPPOSITE and ends is not None and above(ends[0], -margin):
         return SMALL_OPPOSITE
-    if grade == DIRECTION and not margin:
-        grade = ""
+    grade = "" if grade == DIRECTION and not margin else grade
     of_kind = OPENINGS.get(f"{claim['kind']} {answer['verdict']}")
     return of_kind or OPENINGS[graded(answer["verdict"], grade)]
 
@@ -275,19 +272,16 @@ def _effect(claim: Entry, answer: Answer) -> str:
         metric=claim_metric(claim).name,
         over=f"the number of {over}" if over.endswith("s") else f"the {over}",
     )
-    effect, beside = cast(float, answer["effect"]), ""
-    places = PLACES.format(here=in_sentence(here), there=in_sentence(there)) if there else ""
+    beside = ""
     if predicted := claim.get("predicted"):
         gain, error = _change(claim, predicted["gain"]), unit_of(claim).say(predicted["error"])
-        beside = BESIDE.format(gain=gain, error=error)
-        if claim["kind"] == "equivalence":  # the effect is the difference from the prediction
-            reached = _change(claim, effect + predicted["gain"])
-            places, beside = PREDICTED.format(reached=reached, gain=gain, error=error), ""
+        words = SUBTRACTED if claim["kind"] == "equivalence" else PREDICTED
+        beside = words.format(gain=gain, error=error)
     return EFFECT.format(
         subject=subject,
         setting=_setting(claim, here, "" if trend else "both "),
-        places=places,
-        change=_change(claim, effect),
+        places=PLACES.format(here=in_sentence(here), there=in_sentence(there)) if there else "",
+        change=_change(claim, cast(float, answer["effect"])),
         interval=interval_text(ends, level, unit_of(claim), direction(claim)),
         runs=runs,
         beside=beside,
@@ -307,9 +301,9 @@ def _margin(claim: Entry, answer: Answer) -> str:
     """Return a sentence on which differences matter, according to the margin of the claim."""
     unit, margin = unit_of(claim), claim["margin"]
     if not margin:
-        return "" if "rates" in answer else ANY
-    size = unit.say(margin) if margin >= MILLION else f"{margin:g}"
-    bound = size if len(unit.name.split()) > SHORT else f"{size} {unit.name}".strip()
+        return "" if "rates" in answer else "Any difference counts."
+    name = unit.name * (len(unit.name.split()) <= SHORT)
+    bound = f"{margin:,.10g} {name}".strip()
     return MATTERS.get(claim["kind"], MATTERS[""]).format(bound=bound)
 
 
@@ -391,7 +385,7 @@ def _control(claim: Entry, answer: Answer) -> str:
     if "elsewhere" in cases:
         levels, distance = cases["elsewhere"]
         return FAILS.format(arm=in_sentence(levels), value=deviation(distance))
-    return NEVER_FAILS
+    return "The study has no case in which this check must fail."
 
 
 def deviation(value: float | None) -> str:

@@ -127,7 +127,6 @@ TEMPLATES = {  # `Words` formats the values of a code
     "still_learning": "an arm may still have been learning",
     "not_confirmed_later": "longer training does not confirm it",
 }
-NOUNS = ("run", "seed", "pair", "other setting", "time")
 
 
 def caveat_text(caveat: Caveat) -> str:
@@ -157,7 +156,7 @@ class Words(Formatter):
         """Return the text of a field."""
         if format_spec in AS:
             return AS[format_spec](value)
-        if format_spec in NOUNS:
+        if format_spec in ("run", "seed", "pair", "other setting", "time"):
             return counted(len(value) if isinstance(value, list) else value, format_spec)
         text = str(super().format_field(value, format_spec))
         return text.replace("%", " %") if format_spec else text
@@ -166,9 +165,7 @@ class Words(Formatter):
 def failures(counts: Mapping[str, Failures]) -> str:
     """Return a clause on how many runs of each arm failed to learn; "" if none did."""
     failed = {arm: [count["runs"], count["of"]] for arm, count in counts.items()}
-    if not any(runs for runs, _ in failed.values()):
-        return ""
-    return f"runs {_failed(failed)}"
+    return f"runs {_failed(failed)}" if any(runs for runs, _ in failed.values()) else ""
 
 
 def _failed(counts: Mapping[str, list[int]]) -> str:
