@@ -1,6 +1,6 @@
 """Write the study that tests whether the gains of a study of combinations add up.
 
-FOLDER has the runs of a study of combinations. The command writes an
+FOLDER has the runs of a study (docs/howto/combinations.md). The command writes an
 experiment file with seven arms and their predicted gains. Running it decides whether the best
 recipe gains what the sum of its changes predicts.
 
