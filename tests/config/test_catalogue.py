@@ -91,7 +91,7 @@ def test_an_experiment_of_it_runs_with_an_option_of_it(project, command, small):
 
 def test_its_options_are_listed_with_their_folder(project, command):
     listed = " ".join(command("options", "model/position")[1].split())
-    assert "shifted by 0.5 (in their_work/first/conf)" in listed
+    assert "; by 0.5 (in their_work/first/conf)" in listed
 
 
 @pytest.mark.parametrize("name", ["second/conf/model/position/shifted", "conf/data/toy"])

@@ -147,11 +147,3 @@ def test_what_lightning_would_refuse_is_refused_before_any_work(
         target = f"+callbacks.mine._target_=pytorch_lightning.callbacks.{name}"
         run(resolve(compose(*small, target, *words)))
     assert not (tmp_path / "results").exists()
-
-
-@pytest.mark.parametrize("hook", ["setup", "on_train_start"])
-def test_a_callback_that_cannot_start_is_one_sentence(go, hook):
-    with pytest.raises(
-        UserError, match=r"callbacks\.mine cannot start \(KeyError: 'no such layer'"
-    ):
-        go(f"+callbacks.mine._target_={__name__}.Refuses", f"+callbacks.mine.at={hook}")
