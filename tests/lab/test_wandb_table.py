@@ -13,6 +13,7 @@ def test_a_row_has_the_settings_and_the_scores_of_its_run(tmp_path):
         scores = {"val/nll": nll, "test/nll": nll, "test/bleu": 0.5}
         run.summary.update({"status": "finished", **scores})
         run.finish()
+    wandb.teardown()  # W&B's process has then written everything
     read = [run_of(path) for path in sorted(tmp_path.glob("wandb/offline-run-*/*.wandb"))]
     of_arm, *of_runs = rows(read)
     assert of_arm[1:] == ["learned", "-", "learned", "finished", "3", "3", "0.5"]
