@@ -4,6 +4,7 @@ import pytest
 
 from ablate.config.combinations import forecast, plan_of, recipes
 from ablate.errors import UserError
+from ablate.verdict.study_checks import check_study
 
 DESIGN = {
     "recipes": 36,
@@ -81,3 +82,33 @@ def test_the_forecast_states_runs_and_errors():
 def test_a_design_without_a_plan_is_refused(change, message):
     with pytest.raises(UserError, match=message):
         plan_of(DESIGN | change)
+
+
+CLAIM = {
+    **{"id": "c", "statement": ".", "source": ".", "kind": "superiority", "metric": "test/bpb"},
+    **{"better": "lower", "margin": 0.0, "margin_reason": "", "alpha": 0.05, "where": {}},
+    **{"treatment": {"norm": "rms_norm"}, "baseline": {"norm": "layer_norm"}, "minus": {}},
+    **{"over": "", "scale": "log", "tolerance": 0.0, "control": ""},
+}
+STUDY = {
+    **DESIGN,
+    **{"design": "combinations", "factors": [*DESIGN["levels"], "rate"], "seeds": 42},
+    **{"expect": "different", "tune": None},
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"where": {"ffn": "relu"}}, "where="),
+        ({"minus": {"ffn": "relu"}}, "minus="),
+        ({"over": "ffn"}, "over="),
+        ({"treatment": {"rate": 0.004}, "baseline": {"rate": 0.002}}, "two levels of one"),
+        ({"treatment": {"ffn": "relu"}}, "two levels of one"),
+        ({"kind": "exact"}, "not exact"),
+    ],
+)
+def test_a_claim_that_no_study_of_combinations_can_answer_is_refused(change, message):
+    check_study({**STUDY, "claims": [CLAIM]})
+    with pytest.raises(UserError, match=message):
+        check_study({**STUDY, "claims": [CLAIM | change]})

@@ -6,6 +6,7 @@ import pytest
 
 import ablate
 from ablate.errors import UserError
+from ablate.report.tables import comparable
 
 LEVELS = {"norm": ["layer_norm", "rms_norm"], "ffn": ["gelu", "relu", "swiglu"]}
 ASKED = {"arm": ["norm", "ffn"], "metric": "loss", "better": "lower", "design": "combinations"}
@@ -29,6 +30,8 @@ def test_each_level_is_compared_with_the_first_of_its_factor_over_all_runs(table
     assert claims["ffn=relu"]["effect"] == pytest.approx(-0.05, abs=0.02)
     assert claims["ffn=relu"]["verdict"] == "refuted"
     assert compared.to_dict()["combined"]["best"]["levels"]["norm"] == "rms_norm"
+    # the tables that the report and the analysis run in W&B show
+    assert "changes" in comparable(compared.evidence, compared.verdict)
     compared.write(tmp_path)
     assert "Average gain" in (tmp_path / "report.md").read_text()
 
