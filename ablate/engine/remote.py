@@ -5,7 +5,6 @@ import os
 import threading
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from omegaconf import DictConfig
 
@@ -19,7 +18,7 @@ class Ray(Engine):
     address of the Ray cluster (None: Ray's default, a new cluster on this machine).
     """
 
-    def __init__(self, *, workers: int, options: dict[str, Any], address: str | None) -> None:
+    def __init__(self, *, workers: int, options: dict[str, object], address: str | None) -> None:
         # Ray's default niceness of 15 would starve runs on a busy machine
         os.environ.setdefault("RAY_worker_niceness", "0")
         self.ray = import_module("ray")

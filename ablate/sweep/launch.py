@@ -225,18 +225,18 @@ class Worker:
         Raises:
             SystemExit: other workers hold the remaining runs, and this worker may not wait.
         """
-        new, held = deque(cells), list[Cell]()  # other workers hold the runs in `held`
+        new, taken = deque(cells), list[Cell]()  # other workers hold the runs in `taken`
         running: dict[Future[bool], Cell] = {}
         size = self.engine.size(self.sweep.config)
-        while new or held or running:
+        while new or taken or running:
             while new and len(running) < size:
                 cell = new.popleft()
                 if cell.link.exists():
                     yield cell, False
                 else:
                     running[self.submit(RunTask(self.sweep.context, cell))] = cell
-            if held and not (new or running or self.engine.stay):
-                print(f"Other workers execute the last {len(held)} runs and will end the sweep.")
+            if taken and not (new or running or self.engine.stay):
+                print(f"Other workers execute the last {len(taken)} runs and will end the sweep.")
                 sys.exit(0)
             ended, _ = wait(running, POLL_SECONDS, FIRST_COMPLETED)
             for future, cell in ((future, running.pop(future)) for future in ended):
@@ -246,10 +246,10 @@ class Worker:
                 if cell.link.exists():
                     yield cell, bool(error or future.result())
                 else:
-                    held.append(cell)
+                    taken.append(cell)
             if not ended:
                 time.sleep(0 if running else POLL_SECONDS)
-                new, held = new + deque(held), []
+                new, taken = new + deque(taken), []
 
     def _outcome_is_valid(self, cell: Cell, *, again: bool) -> bool:
         """Return whether a run has no stored outcome, or an outcome that is valid for its present
