@@ -161,7 +161,7 @@ def test_what_does_not_belong_together_is_refused_and_nothing_is_written(
 ):
     first, second = part(0), part(1)
     assert "2 runs in common" in joined(first, second, first)
-    assert "no folder" in joined(first, tmp_path / "nowhere")
+    assert "nowhere" in joined(first, tmp_path / "nowhere")
     damaged = shutil.copytree(second, tmp_path / "damaged")
     text = (damaged / "runs.jsonl").read_text()
     (damaged / "runs.jsonl").write_text(text.replace('"seed":1', '"seed":2', 1))
