@@ -73,9 +73,18 @@ def plan_of(design: Combinations) -> Plan:
     check(design)
     size = design["recipes"], sizes(design), [*_excluded(design)], design["repeated"]
     try:
-        return draw(*size, design["drawn_with"], rate_column(design))
+        plan = draw(*size, design["drawn_with"], rate_column(design))
     except ValueError as error:
         raise UserError(f"study.excluded: {error}; exclude fewer pairs") from None
+    factors = plan.levels[:, : len(design["levels"])].T
+    dummies = [column[:, None] == np.arange(1, column.max() + 1) for column in factors]
+    columns = np.concatenate([np.ones((len(plan.levels), 1)), *dummies], 1)
+    if np.linalg.matrix_rank(columns) < columns.shape[1]:
+        raise UserError(
+            "study.excluded: without these pairs some levels of two factors always occur together, "
+            "so that their effects cannot be told apart; exclude fewer pairs, or make one factor"
+        )
+    return plan
 
 
 def recipes(design: Combinations, plan: Plan) -> list[Recipe]:

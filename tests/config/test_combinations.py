@@ -73,6 +73,7 @@ def test_the_forecast_states_runs_and_errors():
             "same number",
         ),
         ({"excluded": [{"norm": "rmsnorm", "ffn": "relu"}]}, "rms_norm"),
+        ({"excluded": [{"norm": "rms_norm", "optimizer": "muon"}]}, "always occur together"),
         (
             {"excluded": [{"norm": "rms_norm", "ffn": f} for f in ("gelu", "relu", "swiglu")]},
             "excl",
