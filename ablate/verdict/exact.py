@@ -225,15 +225,16 @@ def _case(claim: Any, runs: Runs, evidence: Evidence) -> Case:
     split, _, name = claim["metric"].rpartition("/")
     target = float(claim.get("target") or 0.0)
     scores = [_measured(run, claim["metric"]) for run in runs]
-    known = [score for score in scores if score is not None]
-    value = known[0] - sum(known[1:]) - target if len(known) == len(scores) else None
+    measured = [score for score in scores if score is not None]
+    complete = len(measured) == len(scores)
+    value = measured[0] - sum(measured[1:]) - target if complete else None
     if name == CHANGED and len(runs) == 2:
         value = _changed(runs, split, evidence)
     control = None
     if claim["control"]:
         responses = [abs(_measured(run, claim["control"]) or 0.0) for run in runs]
         control = max((x for x in responses if not math.isnan(x)), default=0.0)
-    return Case(runs[0]["seed"], value, control, max(map(abs, (*known, target))))
+    return Case(runs[0]["seed"], value, control, max(map(abs, (*measured, target))))
 
 
 def _changed(runs: tuple[Run, Run], split: str, evidence: Evidence) -> float | None:

@@ -126,8 +126,13 @@ def _of_claim(claim: Any, factors: list[str]) -> Iterator[str]:
         yield from (f"{part}{problem}" for problem in _levels(claim.get(part, {}), factors))
     yield from _together(claim)
     yield from _range(claim)
-    others = tuple(name for name in KINDS if name not in ("exact", "stability"))
-    uses = (("loses", CONTROLLED), ("cannot", CANNOT), ("minus", others), ("predicted", PREDICTED))
+    interacting = tuple(name for name in KINDS if name not in ("exact", "stability"))
+    uses = (
+        ("loses", CONTROLLED),
+        ("cannot", CANNOT),
+        ("minus", interacting),
+        ("predicted", PREDICTED),
+    )
     for key, kinds in uses:
         if claim.get(key) and kind not in kinds:
             which = f"the key `{key}`, which is for {listed([*kinds])}"

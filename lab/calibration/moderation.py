@@ -200,13 +200,13 @@ class Residuals(NamedTuple):
     """The noise of the runs of a committed study, in one metric.
 
     `deviations` has the standard deviation of each arm. `pool` has the residuals of all arms, each
-    divided by the standard deviation of its arm, with a mean of 0 and a variance of 1. `own` has
+    divided by the standard deviation of its arm, with a mean of 0 and a variance of 1. `rows` has
     the residuals of each arm as they are.
     """
 
     deviations: Float[np.ndarray, " arms"]
     pool: Float[np.ndarray, " runs"]
-    own: list[Float[np.ndarray, " seeds"]]
+    rows: list[Float[np.ndarray, " seeds"]]
 
 
 def committed(folder: Path) -> list[Residuals]:
@@ -252,8 +252,8 @@ def resampled_arms(studies: Sequence[Residuals]) -> Study:
     """Return a function that draws studies whose arms differ in the shape of their noise, too: each
     arm has the residuals of one committed arm with at least `LEAST_OWN` seeds.
     """
-    own = [[row for row in study.own if len(row) >= LEAST_OWN] for study in studies]
-    usable = [rows for rows in own if len(rows) >= LEAST_ARMS]
+    long = [[row for row in study.rows if len(row) >= LEAST_OWN] for study in studies]
+    usable = [rows for rows in long if len(rows) >= LEAST_ARMS]
 
     def draw(sweeps: int, arms: int, seeds: int, rng: np.random.Generator) -> Scores:
         scores = np.empty((sweeps, arms, seeds))

@@ -230,8 +230,8 @@ def test_files_report_and_ledger_have_both(at_both, tmp_path):
     assert "After 600 of 2,400 steps: **Supported.** Pre-LN against Post-LN" in report
     assert "2,400 optimiser steps of 512 tokens, also evaluated after 600 steps" in report
     by_claim, warnings = collect(folder.parent)
-    (found,) = by_claim.values()
-    findings = sorted(found, key=lambda finding: finding.steps, reverse=True)
+    (of_claim,) = by_claim.values()
+    findings = sorted(of_claim, key=lambda finding: finding.steps, reverse=True)
     assert not warnings
     assert [(finding.steps, finding.verdict) for finding in findings] == [
         ((2400,), "refuted"),

@@ -26,27 +26,35 @@ study:
 
 
 @pytest.fixture
-def own(tmp_path):
+def folder_of_user(tmp_path):
     """The folder with the experiment of the user."""
-    place = tmp_path / "own" / "experiment"
+    place = tmp_path / "user" / "experiment"
     place.mkdir(parents=True)
     (place / "mine.yaml").write_text(STUDY)
     return place
 
 
 @pytest.fixture
-def words(small, own, tmp_path):
+def words(small, folder_of_user, tmp_path):
     """Return the words that run an experiment, with its results in a folder."""
     given = [word for word in small if not word.startswith("paths.results")]
 
     def command_line(experiment, results, *more):
         folders = [f"paths.results={tmp_path / results}", "paths.experiments=none"]
-        return [f"+experiment={experiment}", *given, *folders, *more, f"--config-dir={own.parent}"]
+        return [
+            f"+experiment={experiment}",
+            *given,
+            *folders,
+            *more,
+            f"--config-dir={folder_of_user.parent}",
+        ]
 
     return command_line
 
 
-def test_thirds_are_joined_judged_and_predict_the_best_recipe(command, words, own, tmp_path, here):
+def test_thirds_are_joined_judged_and_predict_the_best_recipe(
+    command, words, folder_of_user, tmp_path, here
+):
     folders = []
     for third in (1, 2, 3):
         status, out, err = command(*words("mine", f"r{third}", f"study.third={third}"), "-m")
@@ -66,7 +74,7 @@ def test_thirds_are_joined_judged_and_predict_the_best_recipe(command, words, ow
     assert verdict["combined"]["best"]["levels"]["head"] == "narrow"
     assert "figures/combined.svg" in (joined / "report.md").read_text()
 
-    target = own / "mine_prediction.yaml"
+    target = folder_of_user / "mine_prediction.yaml"
     status, out, err = command("predict", joined, f"to={target}")
     assert status == 0 and "the best recipe: +" in out, err
     written = yaml.safe_load(target.read_text())

@@ -20,8 +20,8 @@ PLURAL = "s"
 
 def sentence(meaning: Sentence) -> list[Token]:
     """Return the clauses, joined by "and"."""
-    first, *others = meaning
-    return clause(first) + [token for other in others for token in (AND, *clause(other))]
+    first, *further = meaning
+    return clause(first) + [token for each in further for token in (AND, *clause(each))]
 
 
 def clause(meaning: Clause) -> list[Token]:
