@@ -19,7 +19,7 @@ from ablate.config.screen import FACTOR
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Verdict
 from ablate.record.files import write_text, writing
-from ablate.report.selection import Component, components
+from ablate.report.draw.screen import Component, components
 from ablate.verdict.decision import SUPPORTED, read_verdict
 from lab.command import main
 

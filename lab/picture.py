@@ -14,8 +14,8 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Entry
 from ablate.phrases import percent
 from ablate.record.files import write_text
-from ablate.report.draw.curves import table
-from ablate.report.draw.style import looks, name_lines, style, svg
+from ablate.report.draw.lines import curve_table
+from ablate.report.draw.style import style, svg
 from ablate.report.marks import INK, MARKS
 from ablate.verdict.decision import read_verdict
 
@@ -44,15 +44,17 @@ def picture() -> Figure:
 
 def _draw_training(axes: Axes, evidence: Evidence, claim: Entry) -> None:
     """Draw the validation score of both arms during training, with the name of each arm."""
-    ends = {}
-    arms = {arm_label(claim[side]): claim[side] | claim["where"] for side in SIDES}
-    for arm, look in looks([*arms]).items():
-        runs = (run for run in evidence.runs if arms[arm].items() <= run["levels"].items())
-        steps, values = table([run["curve"] for run in runs], "val/bleu")
-        axes.fill_between(steps, values.min(0), values.max(0), color=look.colour, alpha=0.18)
-        axes.plot(steps, values.mean(0), color=look.colour, linestyle=look.line, marker=look.marker)
-        ends[arm] = values[:, -1].mean()
-    name_lines(axes, ends)
+    for levels in (claim[side] | claim["where"] for side in SIDES):
+        runs = (run for run in evidence.runs if levels.items() <= run["levels"].items())
+        seeds = curve_table({run["seed"]: run["curve"] for run in runs}, "val/bleu")
+        mean = seeds.mean(axis=1)
+        (line,) = axes.plot(mean.index, mean, marker="o")
+        low, high = seeds.min(axis=1), seeds.max(axis=1)
+        axes.fill_between(mean.index, low, high, color=line.get_color(), alpha=0.18)
+        end = (1.01, mean.iloc[-1])
+        name = {key: level for key, level in levels.items() if key not in claim["where"]}
+        text = {"text": arm_label(name), "color": line.get_color(), "va": "center"}
+        axes.annotate(xy=end, xycoords=("axes fraction", "data"), **text)
     axes.set_xlabel("optimiser steps")
     axes.set_ylabel("validation BLEU")
     axes.set_title(f"Training: {claim['pairs']} seeds of each (mean and range)", weight="normal")

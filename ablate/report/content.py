@@ -1,114 +1,43 @@
-"""Collect the texts and tables of a report; templates arrange them."""
+"""Write the texts of a report that are not about a single verdict: how the claims were tested, the
+setting, the registration, and how to cite the report.
+"""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from ablate.config.labels import Title, experiment_title, option_label, texts_of_task
+from ablate.config.labels import option_label, texts_of_task
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Entry, Run, Verdict
-from ablate.metric.table import Metric, metric_in_words, metric_of
-from ablate.phrases import claims_numbered, counted, each_of, grouped, interpretation, listed
-from ablate.report import combined, tables
+from ablate.metric.table import metric_in_words
+from ablate.phrases import claims_numbered, counted, each_of, grouped, listed
 from ablate.verdict.decision import was_trained
-from ablate.verdict.kind import KINDS
-from ablate.verdict.replication import RULE, Replication, asked_again
-from ablate.words.answer import bounds, effect_text, evidence_line, opening
-from ablate.words.reasons import caveat_text
 
 # cased BLEU (13a) below which translations of real text are too poor to compare arms
 READABLE = 8.0
 BUILT_IN = "toy"
 PRECISIONS = {"32-true": "float32", "64-true": "float64", "bf16-mixed": "mixed bfloat16"}
 SPLITS = {"train": "training", "test_long": "long test"}
-DOCUMENT = " (document and section)"  # explains a source that begins with the title of a tutorial
-
-
-def title_of(evidence: Evidence) -> Title:
-    """Return the title and the purpose of the experiment; "" for each that nobody has written."""
-    return experiment_title(evidence.name, evidence.registration.get("labels"))
-
-
-def content(
-    evidence: Evidence,
-    verdict: Verdict,
-    figures: Mapping[str, Sequence[object]],
-    contest: Sequence[Replication] = (),
-) -> dict[str, object]:
-    """Return the variables of the report's template, by name.
-
-    Args:
-        evidence: runs and study of the experiment.
-        verdict: the verdict on the claims.
-        figures: the figures of the report, by section.
-        contest: replications of the experiment with new seeds.
-    """
-    whole = verdict.get("combined")
-    every, kinds = verdict["claims"], {claim["kind"] for claim in verdict["claims"]}
-    again = [asked_again(claim, contest) for claim in every]
-    return {
-        "evidence": evidence,
-        "title": title_of(evidence),
-        "verdict": verdict,
-        "warning": slice_warning(verdict),
-        "regime": regime(verdict),
-        "openings": [opening(claim, claim) for claim in every],
-        "evidence_lines": [evidence_line(claim, claim) for claim in every],
-        "caveats": [caveat_text(caveat) for caveat in verdict["caveats"]],
-        "interpretations": [interpretation(claim, every) for claim in every],
-        "early": [opening(claim, claim.get("short", claim)) for claim in every],
-        "early_lines": [evidence_line(claim, claim.get("short", claim)) for claim in every],
-        "bounds": bounds(verdict),
-        "tables": tables.comparable(evidence, verdict),
-        "fields": [*zip(tables.titles(every), map(tables.fields_of, every), strict=True)],
-        "wrong": None if evidence.is_table else tables.wrong(evidence),
-        "failed_to_learn": any(
-            arm["runs"] for claim in every for arm in claim.get("failed_to_learn", {}).values()
-        ),
-        "tuned_by": metric_of(tune["metric"]).name if (tune := evidence.study.get("tune")) else "",
-        "screening": tables.screening(evidence),
-        "figures": figures,
-        "combined": combined.sentences(whole) if whole else [],
-        "measured": measured(every),
-        "sources": sources(every),
-        "rules": {kind: KINDS[kind].rule for kind in KINDS if kind in kinds},
-        "again": again,
-        "again_lines": [_fresh(*each) for each in zip(every, again, strict=True)],
-        "again_rule": RULE if any(again) else "",
-        "registration": "" if evidence.is_table else registration(evidence, verdict),
-        "versions": versions(verdict),
-        "citation": citation(verdict),
-        "made_by": made_by(evidence.runs),
-        "reused": sum(run["reused"] for run in evidence.runs),
-    }
-
-
-def _fresh(claim: Entry, again: Replication | None) -> str:
-    """Return the effect of a claim on new seeds, with its interval; "" without a replication."""
-    fresh = again and again["fresh"]
-    if not fresh or fresh["effect"] is None:
-        return ""
-    return f"{effect_text(claim, fresh['effect'], fresh['interval'], 1 - claim['alpha'])}."
 
 
 def slice_warning(verdict: Verdict) -> str:
     """Return a warning if the models translate real text too badly to compare arms; ""
     otherwise.
     """
-    means = {
-        arm["label"]: arm["metrics"]["test/bleu"]["mean"]
+    means = [
+        (arm["metrics"]["test/bleu"]["mean"], arm["label"])
         for arm in verdict["arms"]
         if "test/bleu" in arm["metrics"]
-    }
+    ]
     by_bleu = any(claim["metric"].endswith("/bleu") for claim in verdict["claims"])
     if verdict["regime"].get("data") == BUILT_IN or not means or not by_bleu:
         return ""
-    best = max(means, key=lambda arm: means[arm])
-    if means[best] >= READABLE:
+    bleu, best = max(means)
+    if bleu >= READABLE:
         return ""
     return (
-        f"This slice of the data decides nothing: the better arm, {best}, reaches "
-        f"{means[best]:.2f} BLEU, and below {READABLE:g} no difference between arms means much."
+        f"This slice of the data decides nothing: the better arm, {best}, reaches {bleu:.2f} BLEU, "
+        f"and below {READABLE:g} no difference between arms means much."
     )
 
 
@@ -121,171 +50,121 @@ def regime(verdict: Verdict) -> str:
     seeds = max((arm["seeds"] for arm in verdict["arms"]), default=0)
     trained = was_trained(verdict)
     parts = [
-        f"{_options('data', setting['data'])}{corpus}",
-        _model(setting),
+        f"{_options('data', setting)}{corpus}",
+        _options("model", setting),
+        f"width {listed(each_of(setting['d_model']))}" if "d_model" in setting else "",
+        counted(setting["n_layers"], "layer") if "n_layers" in setting else "",
         _training(setting) if trained else "not trained",
         f"{counted(seeds, 'seed')} per arm",
         _tested(setting.get("test_sentences"), texts_of_task(verdict["components"])),
-        _machine(setting, trained),
+        str(setting.get("device", "")).upper(),
+        listed([PRECISIONS.get(x, x) for x in each_of(setting.get("precision", ""))]) * trained,
+        counted(setting["threads"], "thread") if "threads" in setting else "",
     ]
     return "; ".join(part for part in parts if part)
 
 
-def _options(group: str, names: str | list[str]) -> str:
+def _options(group: str, setting: Mapping[str, Any]) -> str:
     """Return the labels of one or several options of a config group."""
-    return listed([option_label(group, name) for name in each_of(names)])
+    names = each_of(setting[group]) if group in setting else []
+    return listed([option_label(group, name) for name in names])
 
 
-def _model(setting: dict[str, Any]) -> str:
-    size = [f"width {listed(each_of(setting['d_model']))}"] if "d_model" in setting else []
-    size += [counted(setting["n_layers"], "layer")] if "n_layers" in setting else []
-    name = _options("model", setting["model"]) if "model" in setting else ""
-    return f"{name} ({'; '.join(size)})" if name and size else name or "; ".join(size)
-
-
-def _training(setting: dict[str, Any]) -> str:
+def _training(setting: Mapping[str, Any]) -> str:
     if "steps" not in setting:
         return ""
     tokens = setting.get("tokens_per_step")
-    trained = f"{grouped(setting['steps'])} optimiser steps"
-    trained += f" of {grouped(tokens)} tokens" if tokens else ""
-    if "short" not in setting:
-        return trained
-    return f"{trained}, also evaluated after {grouped(setting['short'])} steps"
-
-
-def _machine(setting: dict[str, Any], trained: bool) -> str:
-    """Return device, number format of training, and number of threads as text."""
-    threads = counted(setting["threads"], "thread") if "threads" in setting else ""
-    names = each_of(setting.get("precision", ""))
-    precision = listed([PRECISIONS.get(name, name) for name in names]) if trained else ""
-    parts = [str(setting.get("device", "")).upper(), precision, threads]
-    return ", ".join(part for part in parts if part)
+    size = f" of {grouped(tokens)} tokens" if tokens else ""
+    short = f", also tested after {grouped(setting['short'])} steps" if "short" in setting else ""
+    return f"{grouped(setting['steps'])} optimiser steps{size}{short}"
 
 
 def _tested(number: Any, texts: str) -> str:
-    if isinstance(number, dict):
-        counts = [f"{n:,} {SPLITS.get(split, split)} {texts}" for split, n in number.items()]
-        return f"tested on {listed(counts)}" if counts else ""
-    return f"tested on {number:,} {texts}" if number else ""
+    if not number:
+        return ""
+    splits = number if isinstance(number, dict) else {"": number}
+    counts = [f"{n:,} {SPLITS.get(split, split)} {texts}" for split, n in splits.items()]
+    return f"tested on {' '.join(listed(counts).split())}"
 
 
 def measured(claims: Sequence[Entry]) -> list[str]:
-    """Return sentences on how the claims are tested; claims with the same test share a sentence."""
-    groups = _grouped(claims, _test)
-    return [f"{names}: {test}" if names else f"Claim: {test}" for names, test in groups]
-
-
-def sources(claims: Sequence[Entry]) -> list[str]:
-    """Return sentences on where the claims come from; claims with the same source share a
-    sentence.
-    """
-    grouped = _grouped(claims, lambda claim: claim["source"])
-    return [
-        f"Source{f' of {names.lower()}' * bool(names)}{DOCUMENT * text[:1].isupper()}: {text}."
-        for names, text in grouped
-        if text
-    ]
-
-
-def _grouped(claims: Sequence[Entry], say: Callable[[Entry], str]) -> list[tuple[str, str]]:
-    """Return the distinct sentences about claims, each with the claims it is about ("Claims 1 and
-    3").
-
-    `say` returns the sentence about a claim. If there is only one claim, its number is left out.
+    """Return sentences on how claims are tested and where they come from; claims with the same
+    sentences share them.
     """
     groups: dict[str, list[int]] = {}
     for number, claim in enumerate(claims, 1):
-        groups.setdefault(say(claim), []).append(number)
+        groups.setdefault(_test(claim), []).append(number)
     several = len(claims) > 1
-    return [(claims_numbered(numbers) * several, text) for text, numbers in groups.items()]
+    return [
+        f"{claims_numbered(numbers) if several else 'Claim'}: {text}"
+        for text, numbers in groups.items()
+    ]
 
 
 def _test(claim: Entry) -> str:
-    """Return sentences on how a claim is tested."""
-    metric = metric_in_words(claim["metric"], claim.get("measures"))
-    exact = claim["kind"] == "exact"
-    kind = claim["kind"].replace("_", "-")
-    if exact:
-        kind += f" (must hold {'for the mean over seeds' if claim.get('p') else 'in every case'})"
-    test = f"{kind}. Measured: {_quantity(metric)}{_condition(claim)}."
-    if not claim["margin"]:
-        return test
-    needed = "Needed: at least" if exact else "Margin:"
+    """Return sentences on how a claim is tested, and on its source."""
+    kind, margin = claim["kind"], claim["margin"]
+    metric = metric_in_words(claim["metric"], claim.get("measures")).axis.removesuffix(" (count)")
+    test = [f"{kind.replace('_', '-')}", f"Measured: {metric}{_direction(claim)}"]
+    scope = "for the mean over seeds" if claim["p"] else "in every case"
     reason = f" ({claim['margin_reason']})" if claim.get("margin_reason") else ""
-    return f"{test} {needed} {claim['margin']:g}{reason}."
+    if kind == "exact":
+        least = f"at least {margin:g}{reason}" if margin else f"at most {claim['tolerance']:g}"
+        test.append(f"Needed {scope}: {least}")
+    elif margin:
+        test.append(f"Margin: {margin:g}{reason}")
+    return ". ".join([*test, *([f"Source: {claim['source']}"] * bool(claim["source"]))]) + "."
 
 
-def _quantity(metric: Metric) -> str:
-    """Return the name of a metric as part of a sentence, with its unit unless it is a count."""
-    if metric.unit == "points":
-        return f"{metric.name} in points"
-    return metric.name if metric.unit == "count" else metric.axis
-
-
-def _condition(claim: Entry) -> str:
-    """Return what a claim says about its metric, with a semicolon before it; it may be ""."""
-    if claim["kind"] == "equivalence":
+def _direction(claim: Entry) -> str:
+    """Return the direction of a claim, with a semicolon before it; "" without a direction."""
+    kind, rises = claim["kind"], claim["better"] == "higher"
+    if kind in ("exact", "equivalence"):
         return ""
-    if claim["kind"] == "trend":
-        expected = f"the claim expects a {'rise' if claim['better'] == 'higher' else 'fall'}"
-        difference = f"the difference between two slopes is claimed to be {claim['better']}"
-        return f"; {difference if claim['minus'] else expected}"
-    if claim["kind"] != "exact":
-        subject = "the difference between the arms is " if claim["minus"] else ""
-        if claim["kind"] == "non_inferiority":
-            worse = "lower" if claim["better"] == "higher" else "higher"
-            return f"; {subject}claimed not to be {worse} in the first arm by more than the margin"
-        where = "" if claim["minus"] else " in the first arm"
-        return f"; {subject}claimed to be {claim['better']}{where}"
-    if claim["margin"]:
-        return ""
-    tolerance = claim["tolerance"]
-    return f"; at most {tolerance:g} is allowed" if tolerance else "; it must be 0"
+    subject = "the difference is " if claim["minus"] else ""
+    if kind == "non_inferiority":
+        return f"; claimed: {subject}not {'lower' if rises else 'higher'} by more than the margin"
+    if kind == "trend" and not subject:
+        return f"; claimed: a {'rise' if rises else 'fall'}"
+    return f"; claimed: {subject}{claim['better']}"
 
 
 def registration(evidence: Evidence, verdict: Verdict) -> str:
     """Return a sentence on when the study was registered, and how often it was changed and judged
     before.
     """
-    when = verdict.get("registered")
-    day = f"{datetime.fromtimestamp(when, UTC):%Y-%m-%d %H:%M} UTC" if when else "an unknown time"
-    earlier = len(evidence.registration.get("earlier") or [])
-    after = f", after {earlier} earlier version{'s' * (earlier > 1)}" if earlier else ""
-    looks = verdict["looks"]
-    times = f"{looks} time{'s' * (looks > 1)}"
-    judged = f" The runs had been judged {times} before this verdict." if looks else ""
+    earlier, looks = len(evidence.registration.get("earlier") or []), verdict["looks"]
+    after = f", after {counted(earlier, 'earlier version')}" if earlier else ""
+    judged = f" The runs had been judged {counted(looks, 'time')} before this verdict."
     return (
         f"The plan of this study (claims, arms, margins and seeds; hash {verdict['study_hash']}) "
-        f"was registered at {day}{after}.{judged}"
+        f"was registered at {_registered(verdict, '%Y-%m-%d %H:%M UTC') or 'an unknown time'}"
+        f"{after}.{judged * bool(looks)}"
     )
+
+
+def _registered(verdict: Verdict, form: str) -> str:
+    when = verdict.get("registered")
+    return f"{datetime.fromtimestamp(when, UTC):{form}}" if when else ""
 
 
 def citation(verdict: Verdict) -> str:
     """Return the line for citing a report: software, experiment, hash of its study, and date."""
-    software = _versions({"ablate": verdict["versions"].get("ablate", "")}).strip()
-    when = verdict.get("registered")
-    day = f", registered {datetime.fromtimestamp(when, UTC):%Y-%m-%d}" if when else ""
-    return f"{software}, experiment {verdict['experiment']}, study {verdict['study_hash']}{day}"
+    software = listed(each_of(verdict["versions"].get("ablate", "")), "or")
+    day = _registered(verdict, ", registered %Y-%m-%d")
+    return (
+        f"ablate {software}, experiment {verdict['experiment']}, study {verdict['study_hash']}{day}"
+    )
 
 
 def versions(verdict: Verdict) -> str:
     """Return the names and versions of the packages that the runs used, as text."""
-    return _versions(verdict.get("versions") or {})
+    by_name = verdict.get("versions") or {}
+    return ", ".join(f"{name} {listed(each_of(v), 'or')}" for name, v in by_name.items())
 
 
-def _versions(by_name: Mapping[str, Any]) -> str:
-    named = ((name, v if isinstance(v, list) else [v]) for name, v in by_name.items())
-    return ", ".join(f"{name} {listed(versions, 'or')}" for name, versions in named)
-
-
-def made_by(runs: Sequence[Run]) -> str:
-    """Return the version of ablate and the commits with which the runs were made, as text."""
-    ended = [run for run in runs if "ablate" in run["versions"]]
-    version = listed(sorted({run["versions"]["ablate"] for run in ended}), "or")
-    commits = sorted({run["commit"] for run in ended if "commit" in run})
-    missing = sum("commit" not in run for run in ended)
-    if not commits:
-        return f"ablate {version or 'of an unknown version'}, commit not recorded"
-    rest = f" (not recorded of {missing} runs)" if missing else ""
-    return f"ablate {version}, commit{'s' * (len(commits) > 1)} {listed(commits)}{rest}"
+def commits(runs: Sequence[Run]) -> str:
+    """Return the commits of ablate with which the runs were made, as text."""
+    ended = [run.get("commit", "") for run in runs if "ablate" in run["versions"]]
+    missing = f" (not recorded of {ended.count('')} runs)" * ("" in ended)
+    return f"{listed(sorted({*ended} - {''}))}{missing}" if any(ended) else "not recorded"

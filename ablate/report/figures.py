@@ -4,46 +4,33 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
 
 from matplotlib.figure import Figure as Picture
 
-from ablate.config.labels import factor_label, texts_of_task
+from ablate.config.labels import arm_label, factor_label, texts_of_task
 from ablate.evidence.folder import Evidence
+from ablate.evidence.outcome import UNSTABLE
 from ablate.evidence.table import by_label
-from ablate.evidence.types import Run, Shown, Verdict
+from ablate.evidence.types import Curve, Run, Shown, Verdict
 from ablate.metric.table import metric_of
 from ablate.phrases import listed, percent
+from ablate.record.label import value_text
 from ablate.report.combined import expected, reached
 from ablate.report.draw.combined import draw_changes, draw_expected
-from ablate.report.draw.curves import draw_curves
-from ablate.report.draw.lines import (
-    Points,
-    draw_levels,
-    line_of,
-    place_of,
-)
-from ablate.report.draw.rows import (
-    Point,
-    draw_components,
-    draw_effects,
-    draw_runs,
-    far_rows,
-)
+from ablate.report.draw.forest import draw_effects, has_effect
+from ablate.report.draw.lines import Points, draw_curves, draw_levels, draw_runs
+from ablate.report.draw.screen import components, draw_components, screened
 from ablate.report.draw.style import style
-from ablate.report.selection import components, has_effect, measured, named_metric, shown
-from ablate.report.tables import by_effect
+from ablate.report.tables import by_effect, measured, named_metric
 from ablate.verdict.combined import LEVEL
-from ablate.verdict.decision import at_each_budget, is_exact
+from ablate.verdict.decision import at_each_budget
 from ablate.verdict.study_checks import LAYER
 
-SECTIONS = ("effects", "runs", "curves")
+SECTIONS = ("answers", "asked", "runs", "curves")
 LIMITS = ("chance", "bound")  # if they are equal, the line is named "bound"
-STACKS = ("encoder", "decoder")
+NORM = re.compile(r"/(encoder|decoder)\.(\d+)$")  # the end of the metric of a layer
 FOREIGN = re.compile(r"[^\w.+=,-]", re.ASCII)  # characters that are replaced in file names
 MARKS = "Each mark is a run; the lines join the {centre}."
-Dots = dict[str, list[Point]]  # seed, value and status of each run of an arm
-Draw = Callable[[], Picture]
 
 
 @dataclass(frozen=True)
@@ -53,7 +40,7 @@ class Figure:
     name: str
     section: str
     caption: str
-    draw: Draw
+    draw: Callable[[], Picture]
 
     @cached_property
     def picture(self) -> Picture:
@@ -75,12 +62,12 @@ def figures(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     A figure of all runs is left out if the runs of each arm have equal values. If there would be
     no figure of claims or runs, the first figure of runs is yielded.
     """
-    answers = [*_combinations(verdict), *_screen(evidence, verdict), *_asked(evidence)]
+    yield from _combinations(verdict)
     if "combined" in verdict:  # other figures have a row for each recipe
-        yield from answers
+        yield from _asked(evidence)
         return
-    answers += _effects(evidence, verdict)
-    answers += _trends(evidence, verdict)
+    answers = [*_screen(evidence, verdict), *_effects(evidence, verdict)]
+    answers += [*_trends(evidence, verdict), *_asked(evidence)]
     yield from answers
     runs = list(_runs(evidence, verdict))
     several = [figure for figure, spread in runs if spread]
@@ -103,14 +90,14 @@ def _combinations(verdict: Verdict) -> Iterator[Figure]:
         )
         axis = metric_of(result["metric"]).axis
         draw = partial(draw_changes, by_effect(result), expected(result), axis)
-        yield Figure("combined", "effects", f"{caption}.", draw)
+        yield Figure("combined", "answers", f"{caption}.", draw)
     elif rows := reached(verdict):
         caption = (
             "Predicted and reached gains. The open circle is the gain that the study of "
             f"combinations predicts, and the mark is the reached gain; lines are the {level}."
         )
         axis = metric_of(verdict["claims"][0]["metric"]).axis
-        yield Figure("prediction", "effects", caption, partial(draw_expected, rows, axis))
+        yield Figure("prediction", "answers", caption, partial(draw_expected, rows, axis))
 
 
 def _screen(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
@@ -118,46 +105,71 @@ def _screen(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     baseline; yield nothing for another study.
     """
     rows, screen = components(evidence, verdict), evidence.study.get("screen")
-    if not rows or not screen:
-        return
-    caption = (
-        "Every variant against the baseline, the best at the top. A mark is the mean gain and its "
-        f"line the {percent(1 - screen['alpha'])}% confidence interval, not corrected for the "
-        "number of variants. Colour and shape show the answer, which is corrected"
-    )
-    if screen["margin"]:
-        caption += ". In the shaded band differences are too small to matter"
-    if far_rows(rows, screen["margin"]):
-        caption += ". An arrow with a number marks a mean gain outside of the axis"
-    if any(cost is not None for row in rows for cost in row.costs):
-        caption += (
-            ". Time is the processor time per token of forward and backward pass, in the fastest "
-            "run of a variant; memory is that of the activations saved for the backward pass"
+    if rows and screen:
+        caption = (
+            "Every variant against the baseline, the best at the top. A mark is the mean gain and "
+            f"its line the {percent(1 - screen['alpha'])}% confidence interval, not corrected for "
+            "the number of variants. Colour and shape show the answer, which is corrected. Between "
+            "the dashed lines differences are too small to matter. A number in place of a mark is "
+            "a gain outside of the axis. Time is the processor time per token of forward and "
+            "backward pass, in the fastest run of a variant; memory is that of the activations "
+            "saved for the backward pass."
         )
-    axis = metric_of(screen["metric"]).axis
-    draw = partial(draw_components, rows, axis, screen["margin"])
-    yield Figure("components", "effects", f"{caption}.", draw)
+        draw = partial(draw_components, rows, metric_of(screen["metric"]).axis, screen["margin"])
+        yield Figure("components", "answers", caption, draw)
+
+
+def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
+    """Yield the figure with the effects of all claims that the figure of a screen does not show."""
+    screen = evidence.study.get("screen")
+    others = [claim for claim in verdict["claims"] if not screened(claim, screen)]
+    claims = [claim for claim in at_each_budget(others) if has_effect(claim)]
+    levels = dict.fromkeys(f"{percent(1 - claim['alpha'])}%" for claim in claims)
+    caption = (
+        "Estimated difference between the arms of each claim. A filled mark is the mean over "
+        f"seeds, and its line the {listed([*levels])} confidence interval; the thick part of a "
+        "line is the narrower interval that decides whether arms are equal. Each open circle is "
+        "one seed. If a claim has a direction, the claimed direction is to the right of 0."
+    )
+    if claims:
+        yield Figure("effects", "answers", caption, partial(draw_effects, claims))
+
+
+def _trends(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
+    # the effect of a trend with `minus` is a difference of slopes, which no single line has
+    asked = (claim for claim in verdict["claims"] if not claim["minus"])
+    trends = [claim for claim in asked if claim["kind"] == "trend"]
+    for number, claim in enumerate(trends, start=1):
+        metric, over = claim["metric"], claim["over"]
+        caption = f"{named_metric(evidence, metric).named} by {factor_label(over)}."
+        question = Shown(metric=metric, over=over, where=claim["where"], caption=caption)
+        yield from _over_levels(evidence, question, f"trend-{number}", "answers")
 
 
 def _asked(evidence: Evidence) -> Iterator[Figure]:
+    """Yield the figures that the study asks for."""
     for number, figure in enumerate(evidence.study.get("figures", []), start=1):
-        runs = [run for run in evidence.runs if figure["where"].items() <= run["levels"].items()]
-        name, caption = f"levels-{number}", figure["caption"]
-        if figure["over"] == LAYER:
-            yield from _over_layers(figure["metric"], runs, name, caption)
-        elif draw := _over_levels(evidence, figure, runs):
-            yield Figure(name, "effects", f"{caption} {MARKS.format(centre='means')}", draw)
+        over = _over_layers if figure["over"] == LAYER else _over_levels
+        yield from over(evidence, figure, f"levels-{number}", "asked")
 
 
-def _over_levels(evidence: Evidence, figure: Shown, runs: list[Run]) -> Draw | None:
-    points: Points = {}
+def _over_levels(evidence: Evidence, asked: Shown, name: str, section: str) -> Iterator[Figure]:
+    metric, over = asked["metric"], asked["over"]
+    runs, points = _where(evidence, asked), Points()
     for run in runs:
-        if (value := measured(run, figure["metric"])) is not None:
-            line = points.setdefault(line_of(run["levels"], figure["over"], figure["where"]), {})
-            line.setdefault(place_of(run["levels"][figure["over"]]), []).append(value)
-    limits = _limits(figure["metric"], runs)
-    label = named_metric(evidence, figure["metric"]).axis
-    return partial(draw_levels, label, figure["over"], points, limits) if points else None
+        if (value := measured(run, metric)) is not None:
+            others = {k: v for k, v in run["levels"].items() if k not in (over, *asked["where"])}
+            level = run["levels"][over]
+            key = value_text(level) if isinstance(level, list | dict) else level
+            points.setdefault(arm_label(others), {}).setdefault(key, []).append(value)
+    if points:
+        label = named_metric(evidence, metric).axis
+        draw = partial(draw_levels, label, over, points, _limits(metric, runs))
+        yield Figure(name, section, f"{asked['caption']} {MARKS.format(centre='means')}", draw)
+
+
+def _where(evidence: Evidence, asked: Shown) -> list[Run]:
+    return [run for run in evidence.runs if asked["where"].items() <= run["levels"].items()]
 
 
 def _limits(metric: str, runs: list[Run]) -> dict[str, float]:
@@ -175,141 +187,60 @@ def _limits(metric: str, runs: list[Run]) -> dict[str, float]:
     return {name: value for value, name in by_value.items()}
 
 
-def _over_layers(metric: str, runs: list[Run], name: str, caption: str) -> Iterator[Figure]:
-    """Yield a figure of the gradient norms of all layers for each stack that has gradients."""
-    text = f"{caption} {MARKS.format(centre='medians')}"
-    for stack in STACKS:
-        points = _norms(runs, f"{metric}/{stack}.")
-        if points:
-            label = f"gradient norm, {metric.rpartition('/')[2]} step (L2)"
-            draw = partial(draw_levels, label, f"{stack} layer", points, {}, log=True)
-            yield Figure(f"{name}-{stack}", "effects", f"{stack.capitalize()}: {text}", draw)
-
-
-def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
-    with_effects = [claim for claim in at_each_budget(verdict["claims"]) if has_effect(claim)]
-    if not with_effects:
-        return
-    alphas = dict.fromkeys(claim["alpha"] for claim in with_effects)
-    levels = listed([f"{percent(1 - alpha)}%" for alpha in alphas])
-    caption = (
-        "Estimated difference between the arms of each claim. A filled mark is the mean over "
-        f"seeds, and its line the {levels} confidence interval. Each open circle is one seed."
-    )
-    directed = [claim["kind"] not in ("equivalence", "exact") for claim in with_effects]
-    if any(directed):
-        subject = "The" if all(directed) else "If a claim has a direction, the"
-        caption += f" {subject} claimed direction is to the right of 0."
-    if any(claim.get("interval_equivalence") for claim in with_effects):
-        caption += " The thick part is the narrower interval that decides whether arms are equal."
-    if any(is_exact(claim) for claim in with_effects):
-        caption += " For a claim that must hold in every case, the mark is the value that decides."
-    if any(claim["margin"] for claim in with_effects):
-        caption += " Dashed lines mark the margin, the smallest difference that matters."
-    yield Figure("effects", "effects", caption, partial(draw_effects, with_effects))
-
-
-def _trends(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
-    # the effect of a trend with `minus` is a difference of slopes, which no single line has
-    asked = (claim for claim in verdict["claims"] if not claim["minus"])
-    trends = [claim for claim in asked if claim["kind"] == "trend"]
-    for number, claim in enumerate(trends, start=1):
-        named = named_metric(evidence, claim["metric"]).named
-        caption = f"{named} against the {_number_of(claim['over'])}. {MARKS.format(centre='means')}"
-        shown_as = Shown(
-            metric=claim["metric"], over=claim["over"], where=claim["where"], caption=caption
-        )
-        runs = [run for run in evidence.runs if claim["where"].items() <= run["levels"].items()]
-        if draw := _over_levels(evidence, shown_as, runs):
-            yield Figure(f"trend-{number}", "effects", caption, draw)
-
-
-def _number_of(factor: str) -> str:
-    """Return the name of a numeric factor in a sentence: "number of heads", "head width"."""
-    label = factor_label(factor)
-    return f"number of {label}" if label.endswith("s") else label
+def _over_layers(evidence: Evidence, asked: Shown, name: str, section: str) -> Iterator[Figure]:
+    """Yield a figure of the gradient norms of all layers of each stack; norms of 0 are left out."""
+    stacks: dict[str, Points] = {}
+    for arm, runs in by_label(_where(evidence, asked)).items():
+        for key, norm in ((key, norm) for run in runs for key, norm in run["metrics"].items()):
+            if key.startswith(f"{asked['metric']}/") and (layer := NORM.search(key)) and norm:
+                line = stacks.setdefault(layer[1], {}).setdefault(arm, {})
+                line.setdefault(int(layer[2]), []).append(norm)
+    label = f"gradient norm, {asked['metric'].rpartition('/')[2]} step (L2)"
+    caption = f"{asked['caption']} {MARKS.format(centre='medians')}"
+    for stack, points in stacks.items():
+        draw = partial(draw_levels, label, f"{stack} layer", points, {}, log=True)
+        yield Figure(f"{name}-{stack}", section, f"{stack.capitalize()}: {caption}", draw)
 
 
 def _runs(evidence: Evidence, verdict: Verdict) -> Iterator[tuple[Figure, bool]]:
     """Yield a figure of all runs for every metric, and whether runs of an arm differ in the
     metric.
     """
-    for metric in shown(evidence, verdict):
-        points: Dots = {}
-        for arm, run in _labelled(evidence.runs):
-            in_arm = points.setdefault(arm, [])
-            if (y := measured(run, metric)) is not None:
-                in_arm.append((run["seed"], y, run["status"]))
-        means = {
-            arm["label"]: arm["metrics"][metric]["mean"]
-            for arm in verdict["arms"]
-            if metric in arm["metrics"]
+    asked = [claim["metric"] for claim in verdict["claims"] if claim["kind"] != "trend"]
+    for metric in dict.fromkeys([*asked, "test/bleu"]):
+        if metric in UNSTABLE or all(run["metrics"].get(metric) is None for run in evidence.runs):
+            continue
+        points = {
+            arm: [
+                (run["seed"], value, run["status"])
+                for run in runs
+                if (value := measured(run, metric)) is not None
+            ]
+            for arm, runs in by_label(evidence.runs).items()
         }
         named = named_metric(evidence, metric)
-        caption = f"All runs; the metric is {named.name}.{_how(points)}"
-        draw = partial(draw_runs, named.axis, points, means)
-        name = f"runs-{FOREIGN.sub('-', metric)}"
-        spread = any(len({value for _, value, _ in arm}) > 1 for arm in points.values())
-        yield Figure(name, "runs", caption, draw), spread
-
-
-def _how(points: Dots) -> str:
-    """Return sentences that explain the marks in a figure of runs."""
-    wrong = {status for arm in points.values() for _, _, status in arm} - {"finished"}
-    several = any(len(arm) > 1 for arm in points.values())
-    text = " Each mark is a run; the line is the mean." if several else ""
-    if wrong:
-        text += (
-            " A cross marks a run that diverged, and a plus sign a run that collapsed; they are "
-            "drawn at the value that is assigned to such runs."
-        )
-    return text
+        caption = f"All runs; the metric is {named.name}. Each mark is a run; the line is the mean."
+        if any(status != "finished" for runs in points.values() for *_, status in runs):
+            caption += (
+                " A cross marks a run that diverged, and a plus sign a run that collapsed; they "
+                "are drawn at the value that is assigned to such runs."
+            )
+        spread = any(len({value for _, value, _ in runs}) > 1 for runs in points.values())
+        draw = partial(draw_runs, named.axis, points)
+        yield Figure(f"runs-{FOREIGN.sub('-', metric)}", "runs", caption, draw), spread
 
 
 def _curves(evidence: Evidence) -> Iterator[Figure]:
-    arms = _trainings(evidence)
-    curves = {arm: [run["curve"] for run in runs if run["curve"]] for arm, runs in arms.items()}
-    if not any(curves.values()):
-        return
-    hidden = len(by_label(evidence.runs)) > len(arms)
-    once = " Arms that use the same trained models share one line." if hidden else ""
+    curves: dict[str, dict[int, Curve]] = {}
+    for arm, runs in by_label(evidence.runs).items():
+        by_seed = {run["seed"]: run["curve"] for run in runs if run["curve"]}
+        if by_seed and by_seed not in curves.values():
+            curves[arm] = by_seed
     texts = texts_of_task(evidence.registration.get("components", {}))
     caption = (
         f"Learning curves on validation {texts}. Each line is the mean over the seeds of an arm, "
-        f"and its band reaches from the lowest to the highest seed.{once}"
+        "and its band reaches from the lowest to the highest seed. Arms that use the same trained "
+        "models share one line."
     )
-    yield Figure("curves", "curves", caption, partial(draw_curves, curves))
-
-
-def _trainings(evidence: Evidence) -> dict[str, list[Run]]:
-    """Return the runs of every arm. If several arms share their training (and differ only in
-    testing), only the first of these arms is returned.
-    """
-    shown: dict[str, list[Run]] = {}
-    seen: list[dict[int, Any]] = []
-    for arm, runs in by_label(evidence.runs).items():
-        curves = {run["seed"]: run["curve"] for run in runs}
-        if curves not in seen:
-            shown[arm] = runs
-        if any(curves.values()):  # arms without curves do not share their training
-            seen.append(curves)
-    return shown
-
-
-def _norms(runs: list[Run], prefix: str) -> Points:
-    """Return the gradient norms of all seeds by arm and layer number; norms of 0 are left out.
-
-    `prefix` is the start of the metric keys, before the number of the layer.
-    """
-    by_arm: Points = {}
-    for arm, run in _labelled(runs):
-        for key, norm in run["metrics"].items():
-            if key.startswith(prefix) and norm:
-                layer = int(key.removeprefix(prefix))
-                by_arm.setdefault(arm, {}).setdefault(layer, []).append(norm)
-    return by_arm
-
-
-def _labelled(runs: list[Run]) -> Iterator[tuple[str, Run]]:
-    """Yield each run with the label of its arm; the runs of an arm follow each other."""
-    return ((arm, run) for arm, members in by_label(runs).items() for run in members)
+    if curves:
+        yield Figure("curves", "curves", caption, partial(draw_curves, curves))

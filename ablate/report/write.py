@@ -4,33 +4,33 @@ for a paper, each as Markdown, LaTeX (booktabs) and CSV.
 The same evidence gives the same bytes, so a committed report can be checked by writing it again.
 """
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from pandas import DataFrame
 
+from ablate.config.labels import experiment_title
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Verdict
-from ablate.phrases import code, grouped, text
+from ablate.metric.table import metric_of
+from ablate.phrases import code, grouped, interpretation, text
 from ablate.progress import track
 from ablate.record.files import finite, seal, write_json, write_text
-from ablate.report.content import citation, content
+from ablate.report import combined, content, tables
 from ablate.report.draw.style import svg
-from ablate.report.figures import SECTIONS, figures
-from ablate.report.tables import Table, comparable
+from ablate.report.figures import SECTIONS, Figure, figures
 from ablate.verdict.conclude import conclude
-from ablate.verdict.replication import read_contest
-from ablate.words.answer import with_words
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from ablate.verdict.kind import KINDS
+from ablate.verdict.replication import RULE, Replication, asked_again, read_contest
+from ablate.words import answer
+from ablate.words.reasons import caveat_text
 
 DIGITS = 10
 LATEX = str.maketrans({"±": r"$\pm$", "<": "$<$", ">": "$>$", "²": "$^2$", "×": r"$\times$"})
 MINUS = re.compile(r"(?<![\w$.])-(?=\d)")
-
 TEMPLATES = Environment(
     loader=PackageLoader("ablate.report"),
     undefined=StrictUndefined,
@@ -39,7 +39,16 @@ TEMPLATES = Environment(
     keep_trailing_newline=True,
     autoescape=False,  # Markdown is escaped by `text` and `code`
 )
-TEMPLATES.filters |= {"text": text, "code": code, "grouped": grouped}
+TEMPLATES.filters |= {"text": text, "code": code, "grouped": grouped, "table": tables.markdown}
+TEMPLATES.globals |= {
+    "combined": combined,
+    "content": content,
+    "tables": tables,
+    "words": answer,
+    "metric_of": metric_of,
+}
+TEMPLATES.globals |= {"effect_text": answer.effect_text, "caveat_text": caveat_text}
+TEMPLATES.globals |= {"title_of": experiment_title, "kinds": KINDS, "rule_of_fresh_seeds": RULE}
 
 
 def write_report(evidence: Evidence, folder: Path) -> Verdict:
@@ -59,12 +68,13 @@ def write_files(evidence: Evidence, verdict: Verdict, folder: Path) -> Verdict:
         UserError: the folder's contest.json is damaged.
     """
     # the report shows exactly the numbers of verdict.json
-    verdict = with_words(_rounded(finite(verdict)))
+    # further digits differ between CPUs
+    rounded = json.loads(json.dumps(finite(verdict)), parse_float=_rounded)
+    verdict = answer.with_words(rounded)
     drawn = list(figures(evidence, verdict))
     counted = track(drawn, "drawing figures", len(drawn))
     pictures = {figure.name: svg(figure.picture) for figure in counted}
-    sections = {name: [figure for figure in drawn if figure.section == name] for name in SECTIONS}
-    report = markdown(content(evidence, verdict, sections, read_contest(folder)))
+    report = markdown(evidence, verdict, drawn, read_contest(folder))
     write_json(folder / "verdict.json", seal(verdict))
     write_text(folder / "report.md", report)
     for name, picture in pictures.items():
@@ -75,69 +85,52 @@ def write_files(evidence: Evidence, verdict: Verdict, folder: Path) -> Verdict:
     return verdict
 
 
-def markdown(content: dict[str, object]) -> str:
-    """Return the report as Markdown; `content` has the variables of the template."""
-    written = TEMPLATES.get_template("report.md.j2").render(content)
+def markdown(
+    evidence: Evidence,
+    verdict: Verdict,
+    drawn: Sequence[Figure] = (),
+    contest: Sequence[Replication] = (),
+) -> str:
+    """Return the report as Markdown.
+
+    Args:
+        evidence: runs and study of the experiment.
+        verdict: the verdict on the claims.
+        drawn: the figures of the report.
+        contest: replications of the experiment with new seeds.
+    """
+    claims = verdict["claims"]
+    written = TEMPLATES.get_template("report.md.j2").render(
+        evidence=evidence,
+        verdict=verdict,
+        answers=[
+            (claim, title, interpretation(claim, claims), asked_again(claim, contest))
+            for claim, title in zip(claims, tables.titles(claims), strict=True)
+        ],
+        figures={name: [f for f in drawn if f.section == name] for name in SECTIONS},
+    )
     return re.sub(r"\n{3,}", "\n\n", written).strip() + "\n"
 
 
-def _rounded(value: Any) -> Any:
-    """Return nested data with numbers rounded to DIGITS digits; further digits differ between
-    CPUs.
-    """
-    if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_rounded(item) for item in value]
-    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+def _rounded(number: str) -> float:
+    return float(f"{float(number):.{DIGITS}g}")
 
 
-def write_tables(evidence: Evidence, verdict: Verdict, folder: Path) -> list[Path]:
-    """Write every table that compares claims or arms, and return the paths of the files.
+def write_tables(evidence: Evidence, verdict: Verdict, folder: Path) -> None:
+    """Write every table that compares claims or arms, with the line for citing the report.
 
     Args:
         evidence: runs and study of the experiment.
         verdict: the verdict on its claims.
         folder: target folder, which is created.
     """
-    cited = citation(verdict)
-    paths = []
-    for name, table in comparable(evidence, verdict).items():
-        for ending, write in FORMATS.items():
-            path = folder / f"{name}.{ending}"
-            write_text(path, write(table, cited))
-            paths.append(path)
-    return paths
+    cited = content.citation(verdict)
+    for name, table in tables.comparable(evidence, verdict).items():
+        write_text(folder / f"{name}.md", f"{tables.markdown(table)}\nSource: {text(cited)}.\n")
+        write_text(folder / f"{name}.tex", f"% Source: {cited}\n{latex(table)}")
+        write_text(folder / f"{name}.csv", table.to_csv(index=False, lineterminator="\n"))
 
 
-def as_markdown(table: Table, cited: str) -> str:
-    """Return a table as Markdown, followed by the line for citing the table."""
-    return f"{table.markdown}\nSource: {text(cited)}.\n"
-
-
-def as_latex(table: Table, cited: str) -> str:
-    """Return a table as a LaTeX tabular for the package booktabs, with the line for citing the
-    table.
-    """
-    columns = "l" * table.words + "r" * (len(table.head) - table.words)
-    tabular = _frame(table).to_latex(index=False, escape=True, column_format=columns)
-    return f"% Source: {cited}\n" + MINUS.sub("$-$", tabular.translate(LATEX))
-
-
-def as_csv(table: Table, _: str) -> str:
-    """Return a table as CSV with a header."""
-    made: str = _frame(table).to_csv(index=False, lineterminator="\n")
-    return made
-
-
-def _frame(table: Table) -> "DataFrame":
-    import pandas  # takes half a second
-
-    return pandas.DataFrame(table.rows, columns=table.head)
-
-
-FORMATS: dict[str, Callable[[Table, str], str]] = {
-    "md": as_markdown,
-    "tex": as_latex,
-    "csv": as_csv,
-}
+def latex(table: DataFrame) -> str:
+    """Return a table as a LaTeX tabular for the package booktabs."""
+    return MINUS.sub("$-$", table.to_latex(index=False, escape=True).translate(LATEX))

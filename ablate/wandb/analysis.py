@@ -102,7 +102,7 @@ def pages(evidence: Evidence, verdict: Verdict, folder: Path) -> Iterator[tuple[
     """Yield the tables and the figures of a sweep, each with its key in W&B."""
     yield "claims", claims_table(verdict)
     for name, table in comparable(evidence, verdict).items():
-        yield f"tables/{name}", wandb.Table(columns=[*table.head], data=table.rows)
+        yield f"tables/{name}", wandb.Table(columns=[*table], data=table.to_numpy().tolist())
     for name, picture in pictures(evidence, verdict):
         yield f"figures/{name}", wandb.Image(picture)
 

@@ -14,9 +14,8 @@ from ablate.ledger.verdicts import Finding
 from ablate.metric.table import metric_of
 from ablate.phrases import listed
 from ablate.report.details import details
-from ablate.report.draw.rows import draw_effects
+from ablate.report.draw.forest import contrast, draw_effects, has_effect
 from ablate.report.draw.style import style, svg
-from ablate.report.selection import contrast, has_effect
 from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, is_exact, was_trained
 from ablate.verdict.kind import KINDS
 from ablate.words.answer import EXPONENT, evidence_line, opening, unit_of

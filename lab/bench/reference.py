@@ -27,7 +27,7 @@ from ablate.data.corpus import Corpus, Pairs
 from ablate.errors import UserError
 from ablate.record.files import write_text
 from ablate.record.sealed import read_result
-from ablate.report.draw.curves import draw_curves
+from ablate.report.draw.lines import draw_curves
 from ablate.report.draw.style import svg
 
 PUBLISHED = {  # arXiv:2105.14462, table 1, text alone: 4 + 4 layers of 128, test_2016_flickr
@@ -183,7 +183,7 @@ def main() -> None:
     run = read(given.run)
     given.to.mkdir(parents=True, exist_ok=True)
     write_text(given.to / "README.md", "\n\n".join(page(run, given.tried)) + "\n")
-    write_text(given.to / "curve.svg", svg(draw_curves({"": [curve(given.run)]})))
+    write_text(given.to / "curve.svg", svg(draw_curves({"": {0: curve(given.run)}})))
 
 
 if __name__ == "__main__":

@@ -215,13 +215,11 @@ def every(request, tmp_path_factory):
 @pytest.fixture
 def report():
     """Make evidence and return its report.md, without figures."""
-    from ablate.report.content import content
-    from ablate.report.figures import SECTIONS
     from ablate.report.write import markdown
     from ablate.verdict.conclude import conclude
 
     def write(*arguments, contest=(), **changes):
         made = make_evidence(*arguments, **changes)
-        return markdown(content(made, conclude(made), dict.fromkeys(SECTIONS, []), contest))
+        return markdown(made, conclude(made), contest=contest)
 
     return write

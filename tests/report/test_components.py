@@ -5,10 +5,7 @@ import pytest
 
 from ablate.evidence.folder import Evidence
 from ablate.record.files import finite
-from ablate.report.draw.rows import draw_components
-from ablate.report.draw.style import style
-from ablate.report.figures import figures
-from ablate.report.selection import (
+from ablate.report.draw.screen import (
     BETTER,
     NOT_BETTER,
     NOT_WORSE,
@@ -17,7 +14,10 @@ from ablate.report.selection import (
     Component,
     _shows,
     components,
+    draw_components,
 )
+from ablate.report.draw.style import style
+from ablate.report.figures import figures
 from ablate.verdict.conclude import conclude
 
 from .conftest import CLAIM, STUDY, make_run
@@ -158,27 +158,19 @@ def test_variants_have_names_with_the_usual_capitals():
 
 def test_a_large_effect_does_not_set_the_scale(evidence):
     def scale_and_texts(margin):
-        screen = {**evidence.study["screen"], "margin": margin}
-        other = Evidence.made_up({**evidence.study, "screen": screen}, evidence.runs)
+        rows = components(evidence, finite(conclude(evidence)))
         with style():
-            figure = next(iter(figures(other, finite(conclude(other)))))
-            axes = figure.picture.get_axes()[0]
-        return axes.get_xlim(), [*axes.texts], figure.caption
+            axes = draw_components(rows, "nll", margin).get_axes()[0]
+        return axes.get_xlim(), [text.get_text() for text in axes.texts]
 
-    (low, _), texts, caption = scale_and_texts(0.05)
-    assert low < -0.3 and texts == [] and "arrow" not in caption
-    (low, high), texts, caption = scale_and_texts(0.019)
+    (low, _), texts = scale_and_texts(0.05)
+    assert low < -0.3 and texts == []
+    (low, high), texts = scale_and_texts(0.019)
     rows = components(evidence, conclude(evidence))
     ends = [end for row in rows if row.name in ("same", "unclear") for end in row.interval]
-    assert low < min(ends) < max(ends) < high < max(ends) + 0.5 * (max(ends) - min(ends))
-    room = 0.25 * (max(ends) - min(ends))
-    assert low < min(ends) - room and high > max(ends) + room  # for the numbers
-    marked = {text.get_text(): text.xy[0] for text in texts}
-    assert len(marked) == 3
-    for number, x in marked.items():
-        assert number[0] in "+\N{MINUS SIGN}"
-        assert x == pytest.approx(high if number[0] == "+" else low, abs=0.05 * (high - low))
-    assert "An arrow with a number marks a mean gain outside of the axis" in caption
+    assert low < min(ends) < max(ends) < high < low + 2 * (max(ends) - min(ends))
+    numbers = [f"{row.effect:+.2g}"[1:] for row in rows if row.name in ("good", "bad", "lost")]
+    assert len(texts) == 3 and all(any(n in text for text in texts) for n in numbers)
 
 
 def test_a_figure_stands_first_and_studies_without_a_screen_have_none(evidence):

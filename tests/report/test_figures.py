@@ -8,11 +8,10 @@ from matplotlib.text import Text
 
 from ablate.evidence.folder import Evidence
 from ablate.record.files import finite
-from ablate.report.draw.curves import table
-from ablate.report.draw.rows import draw_effects
-from ablate.report.draw.style import folded, log_y, looks, style, svg
+from ablate.report.draw.forest import draw_effects
+from ablate.report.draw.lines import curve_table, draw_curves, draw_levels
+from ablate.report.draw.style import folded, log_y, style, svg
 from ablate.report.figures import figures
-from ablate.report.marks import ARMS, panels
 from ablate.verdict.conclude import conclude
 
 from .conftest import make_run
@@ -40,9 +39,7 @@ def test_names_and_sizes(every_figure):
         assert figure.picture.get_size_inches()[0] <= 7
         assert figure.alt
         assert figure.caption.endswith(".")
-        for axes in all_axes(figure):
-            assert axes.get_xlabel()
-            assert axes.get_ylabel()
+        assert all(axes.get_xlabel() for axes in all_axes(figure))
         written = [t for t in figure.picture.findobj(Text) if t.get_text()]
         assert min(t.get_fontsize() for t in written) >= 8
         assert not any("$" in t.get_text() for t in written)
@@ -75,20 +72,20 @@ def test_names_of_contrasts_have_room_for_all_their_lines(evidence):
 
 def test_a_study_may_ask_for_a_figure_of_a_factor(evidence):
     shown = {"metric": "test/bleu", "over": "model.n_heads", "caption": "Do heads help?"}
-    figure, *_ = drawn(evidence("trend", figures=[{**shown, "where": {}}])).values()
+    figure = drawn(evidence("trend", figures=[{**shown, "where": {}}]))["levels-1"]
     assert (figure.name, figure.alt) == (
         "levels-1",
         "Do heads help? Each mark is a run; the lines join the means",
     )
     (axes,) = all_axes(figure)
     assert [t.get_text() for t in axes.get_xticklabels()] == ["1", "2", "4", "8", "16"]
-    seeds, means = axes.get_lines()
-    by_level = seeds.get_ydata().reshape(5, 3).mean(1)
+    means, *seeds = axes.get_lines()
+    by_level = [level.get_ydata().mean() for level in seeds]
     np.testing.assert_allclose(means.get_ydata(), by_level)
     assert by_level[-1] > by_level[0] + 5  # two points for every doubling
 
 
-def test_lines_of_a_figure_carry_their_names_apart_and_chance_and_bound_are_drawn(evidence):
+def test_lines_of_a_figure_have_a_legend_and_chance_and_bound_are_drawn(evidence):
     shown = {"metric": "test/skill", "over": "schedule", "caption": "Which?", "where": {}}
     runs = [
         make_run(arm, seed, **{"test/skill": 0.5})
@@ -98,21 +95,9 @@ def test_lines_of_a_figure_carry_their_names_apart_and_chance_and_bound_are_draw
         for seed in range(2)
     ]
     made = evidence(runs=runs, figures=[shown], factors=["model/residual", "schedule"])
-    (axes,) = all_axes(next(figures(made, finite(conclude(made)))))
-    names = {t.get_text(): t.get_position()[1] for t in axes.texts}
-    assert {"Pre-LN", "Post-LN", "chance", "bound"} == set(names)
-    assert abs(names["Pre-LN"] - names["Post-LN"]) > 0
-    assert (names["chance"], names["bound"]) == (0.0, 1.0)
-
-
-def test_at_most_six_arms_in_a_panel_and_each_looks_different():
-    names = [f"arm {i}" for i in range(8)]
-    assert [len(group) for group in panels(names)] == [4, 4]
-    assert [len(group) for group in panels(names[:6])] == [6]
-    assert panels([]) == []
-    seen = looks(names[:ARMS]).values()
-    for part in ("colour", "marker", "line"):
-        assert len({getattr(look, part) for look in seen}) == ARMS
+    (axes,) = all_axes(drawn(made)["levels-1"])
+    assert {t.get_text() for t in axes.get_legend().get_texts()} == {"Pre-LN", "Post-LN"}
+    assert {t.get_text(): t.xy[1] for t in axes.texts} == {"chance": 0.0, "bound": 1.0}
 
 
 def test_which_figures_a_study_has(evidence):
@@ -137,17 +122,6 @@ def test_effects_show_interval_margin_and_every_seed(evidence):
     for expected in (claim["interval"], claim["differences"], [claim["effect"]], [1.0, 1.0]):
         assert any(np.array_equal(x, expected) for x in points)
     assert claim["verdict"] in [text.get_text() for text in axes.texts]
-
-
-@pytest.mark.parametrize(
-    ("kinds", "sentence"),
-    [(["superiority"], "The claimed direction is to the right of 0."), (["equivalence"], "")],
-)
-def test_an_equality_has_no_direction(evidence, kinds, sentence):
-    claims = [{"id": kind, "kind": kind} for kind in kinds]
-    caption = drawn(evidence(claims=claims))["effects"].caption
-    assert ("claimed direction" in caption) == bool(sentence)
-    assert sentence in caption
 
 
 def test_exact_claims_show_every_case_within_the_tolerance(evidence):
@@ -203,8 +177,8 @@ def test_the_axis_of_a_trend_names_the_gain(evidence):
 def test_every_run_is_a_dot(evidence):
     made = evidence("stability")
     (axes,) = all_axes(drawn(made)["runs-test-bleu"])
-    drawn_alike = [line for line in axes.get_lines() if line.get_linestyle() == "None"]
-    dots = [(line.get_marker(), x) for line in drawn_alike for x in line.get_xdata()]
+    lines = [line for line in axes.get_lines() if line.get_marker() != "None"]
+    dots = [(line.get_marker(), x) for line in lines for x in line.get_xdata()]
     assert len(dots) == 9  # of ten runs one failed
     assert [x for marker, x in dots if marker == "x"] == [0.0]
 
@@ -215,9 +189,9 @@ def test_curves_take_runs_that_end_early():
         {"step": [1, 2], "val/nll": [5.0, None]},
         {"step": [2], "val/bleu": [9.0]},
     ]
-    steps, values = table(curves, "val/nll")
-    assert steps.tolist() == [1, 2, 3]
-    np.testing.assert_equal(values, [[3, 2, 1], [5, np.nan, np.nan]])
+    values = curve_table(dict(enumerate(curves)), "val/nll")
+    assert values.index.tolist() == [1, 2, 3]
+    np.testing.assert_equal(values.to_numpy().T, [[3, 2, 1], [5, np.nan, np.nan]])
 
 
 def test_letters_stay_letters_and_bytes_stay_the_same(evidence):
@@ -236,11 +210,9 @@ def test_long_names_are_folded():
 def test_arms_that_trained_alike_are_shown_once(evidence):
     made = evidence()
     curves = {run["seed"]: run["curve"] for run in made.runs if run["arm"] == "pre_ln"}
-    assert "share one line" not in drawn(made)["curves"].caption
     for run in made.runs:
         run["curve"] = curves[run["seed"]]
     figure = drawn(made)["curves"]
-    assert figure.caption.endswith("share one line.")
     assert len(all_axes(figure)[0].get_lines()) == 1
 
 
@@ -253,7 +225,6 @@ def test_arms_without_a_curve_are_not_taken_for_one(evidence):
     made.study["figures"] = [asked, asked | {"metric": "gradient/last"}]
     assert "levels-2-encoder" not in drawn(made)  # no run has it
     figure = drawn(made)["levels-1-encoder"]
-    assert figure.caption == "Encoder: How large? Each mark is a run; the lines join the medians."
     assert {t.get_text() for t in figure.picture.findobj(Text)} >= {"Pre-LN", "Post-LN"}
 
 
@@ -288,8 +259,6 @@ def test_chance_and_bound_of_a_corpus_are_lines_across(evidence):
 
 
 def test_numbers_stand_by_size_and_names_as_the_study_has_them():
-    from ablate.report.draw.lines import draw_levels
-
     def ticks(*levels):
         points = {"one": {level: [1.0] for level in levels}}
         with style():
@@ -309,22 +278,21 @@ def test_captions_have_the_confidence_level_of_the_claims(evidence):
 
 
 def test_lines_join_levels_by_size_whatever_the_order_of_the_runs():
-    from ablate.report.draw.lines import draw_levels
-
     points = {"relu": {8: [3.0], 1: [1.0], 4: [2.0]}, "gelu": {8: [6.0], 1: [4.0], 4: [5.0]}}
     with style():
         (axes,) = draw_levels("test/bleu", "n", points, {}).axes
     heights = {line.get_label(): [*line.get_ydata()] for line in axes.get_lines()}
     assert heights["relu"] == [1.0, 2.0, 3.0] and heights["gelu"] == [4.0, 5.0, 6.0]
-    assert {text.get_text(): text.xy[1] for text in axes.texts} == {"relu": 3.0, "gelu": 6.0}
 
 
-def test_few_arms_carry_their_names_at_the_ends_of_their_curves(evidence):
-    made = evidence()
-    picture = drawn(made)["curves"].picture
-    assert not picture.legends and not any(axes.get_legend() for axes in picture.axes)
-    last = all_axes(drawn(made)["curves"])[-1]
-    named = {text.get_text(): text for text in last.texts}
-    assert named.keys() == {"Pre-LN", "Post-LN"}
-    colours = {line.get_label(): line.get_color() for line in last.get_lines()}
-    assert all(text.get_color() == colours[name] for name, text in named.items())
+def test_at_most_six_arms_in_a_panel_and_each_looks_different():
+    def curve(end):
+        return {0: {"step": [1, 2], "val/nll": [3.0, end]}}
+
+    with style():
+        panels = draw_curves({f"arm {i}": curve(2.0 + i / 10) for i in range(8)}).get_axes()
+        points = {f"arm {i}": {8: [1.0], 16: [2.0]} for i in range(20)}
+        (axes,) = draw_levels("test/bleu", "n", points, {}).axes
+    assert [len(panel.get_lines()) for panel in panels] == [6, 2]
+    lines = [line for line in axes.get_lines() if line.get_label().startswith("arm")]
+    assert len({(line.get_color(), str(line._dash_pattern)) for line in lines}) == 20

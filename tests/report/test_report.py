@@ -7,7 +7,7 @@ import pytest
 
 from ablate.evidence.folder import Evidence
 from ablate.record.files import check_seal, finite
-from ablate.report.content import citation, made_by, measured, sources
+from ablate.report.content import citation, commits, measured
 from ablate.report.write import write_report
 from ablate.verdict.conclude import conclude
 
@@ -16,11 +16,10 @@ ALWAYS = (
     "Caveats",
     "Answers in numbers",
     "Arms",
-    "Runs that went wrong",
     "How each answer was reached",
     "To run it again",
 )
-SOMETIMES = ("Every run", "Learning curves", "Tuning", "Beside the published numbers")
+SOMETIMES = ("Beside the published numbers",)
 pytestmark = pytest.mark.xdist_group("report")  # one process makes the evidence of every kind
 NUMBER = {"metric": "test/bleu", "regime": "WMT14", "source": "arXiv:1706.03762, table 3"}
 
@@ -118,22 +117,14 @@ def test_a_language_model_is_tested_on_contexts(evidence):
         assert any(texts in caveat_text(caveat) for caveat in verdict["caveats"])
 
 
-def test_runs_that_went_wrong_are_named(report):
-    text = report("stability")
-    assert r"| Post-LN | 0 | diverged | step 320 | \- |" in text
-    assert r"| Post-LN | 1 | collapsed | step 480 | \- |" in text
-    assert r"| Post-LN | 2 | failed | \- | MemoryError: no memory \| left |" in text
-    assert "| 1 / 1 / 1 |" in text
-    assert "No run diverged" not in text
-    assert "All 10 runs finished. No run diverged or collapsed." in report()
+def test_runs_that_went_wrong_are_counted(report):
+    assert "| 1 / 1 / 1 |" in report("stability")
 
 
-def test_tuned_values_are_shown_with_the_one_that_was_chosen(report):
+def test_the_tuned_value_of_every_arm_is_shown(report):
     text = report("tuned")
-    assert "`optimizer.lr` was chosen for every arm by validation nll (lower is better)" in text
-    assert "| Pre-LN | 0.001, chosen | 0.999 |" in text
-    assert "| Pre-LN | 0.003 | 0.997 |" in text
-    assert "Tuning" not in sections(report())
+    assert "`optimizer.lr` was chosen for every arm among 0.001, 0.003 by validation nll" in text
+    assert re.search(r"\| Pre-LN \| 5 \| .* \| 0.001 \|", text)
 
 
 def test_exploratory_is_said(report):
@@ -153,11 +144,6 @@ def test_published_numbers_stand_beside_ours(report):
     assert "Beside the published numbers" not in sections(report())
 
 
-def test_published_arm_of_few_words_meets_all_arms_that_have_them(report):
-    text = report("long names", published=[NUMBER | {"arm": "rows_and_columns", "value": 27.3}])
-    assert text.count("variant=0: ") == text.count("variant=7: ") == 1
-
-
 def test_arms_show_size_and_reuse(report):
     text = report()
     assert "2 of 10 runs had been made before" in text
@@ -175,7 +161,7 @@ def test_exact_claims_have_no_intervals_and_no_p_values(report):
     text = report("exact")
     assert "| Claim | Answer | Metric | Cases that hold | Largest deviation | " in text
     assert "Holm" not in text and "Estimate" not in text
-    assert "it must be 0" in text
+    assert "in every case: at most 0" in text
 
 
 def asked_again(made, word, **changes):
@@ -193,37 +179,45 @@ def test_what_fresh_seeds_said_stands_beside_the_first_verdict(report, evidence,
     assert "Fresh seeds" not in report()
 
 
-def test_claims_that_are_tested_alike_share_a_line():
-    claim = {"kind": "superiority", "metric": "test/bleu", "better": "higher", "margin": 0.0}
-    claim["minus"] = {}
-    claims = [claim | {"source": source} for source in ("a paper", "a book", "a paper")]
-    assert measured(claims) == [
-        "Claims 1, 2 and 3: superiority. Measured: test BLEU in points; claimed to be higher in "
-        "the first arm."
-    ]
-    assert sources(claims) == ["Source of claims 1 and 3: a paper.", "Source of claim 2: a book."]
-
-
 def test_a_report_has_a_line_to_cite(report, evidence):
     line = citation(conclude(evidence()))
     assert line.startswith("ablate") and "experiment made_up, study " in line
     assert f"To cite these answers: *{line}*" in report().replace("\\", "")
 
 
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [("equivalence", ""), ("superiority", "higher"), ("non_inferiority", "not lower")],
+)
+def test_the_direction_of_a_claim_is_that_of_its_kind(kind, words):
+    claim = {"kind": kind, "metric": "test/bleu", "better": "higher", "margin": 2.0, "minus": {}}
+    (line,) = measured([claim | {"p": {}, "source": ""}])
+    assert ("claimed" in line) == bool(words) and words in line
+
+
+def test_claims_that_are_tested_alike_share_a_line():
+    claim = {"kind": "superiority", "metric": "test/bleu", "better": "higher", "margin": 0.0}
+    claim |= {"minus": {}, "p": {}}
+    claims = [claim | {"source": source} for source in ("a paper", "a book", "a paper")]
+    first, second = measured(claims)
+    assert first.startswith("Claims 1 and 3: ") and "a paper" in first
+    assert second.startswith("Claim 2: ") and "a book" in second
+
+
 A, B = "a" * 40, "b" * 40
 
 
 @pytest.mark.parametrize(
-    ("commits", "text"),
+    ("known", "text"),
     [
-        ([None, None, None], "ablate 0.1.0, commit not recorded"),
-        ([A, A, A], f"ablate 0.1.0, commit {A}"),
-        ([A, f"{B}+changes", A], f"ablate 0.1.0, commits {A} and {B}+changes"),
-        ([None, A, None], f"ablate 0.1.0, commit {A} (not recorded of 2 runs)"),
+        ([None, None, None], "not recorded"),
+        ([A, A, A], A),
+        ([A, f"{B}+changes", A], f"{A} and {B}+changes"),
+        ([None, A, None], f"{A} (not recorded of 2 runs)"),
     ],
 )
-def test_a_report_names_the_version_and_the_commit_of_its_runs(commits, text):
+def test_a_report_names_the_commits_of_its_runs(known, text):
     versions = {"versions": {"ablate": "0.1.0", "torch": "2.13"}}
-    runs = [versions | ({"commit": commit} if commit else {}) for commit in commits]
-    assert made_by([*runs, {"versions": {}}]) == text  # the last one failed
-    assert made_by([]) == "ablate of an unknown version, commit not recorded"
+    runs = [versions | ({"commit": commit} if commit else {}) for commit in known]
+    assert commits([*runs, {"versions": {}}]) == text  # the last one failed
+    assert commits([]) == "not recorded"

@@ -13,7 +13,6 @@ from ablate.evidence.outcome import first_at
 from ablate.ledger.headline import headline
 from ablate.ledger.verdicts import collect
 from ablate.report.details import details
-from ablate.report.tables import targets
 from ablate.report.write import write_report
 from ablate.verdict import floor
 from ablate.verdict.conclude import conclude
@@ -107,18 +106,12 @@ def test_a_run_that_collapsed_later_still_counts_at_the_short_budget(at_both):
 
 
 @pytest.mark.parametrize(
-    ("gains", "still", "printed"),
-    [
-        (FLAT, [], "Pre-LN +0.10; Post-LN -0.10"),
-        ({"pre_ln": 0.1, "post_ln": 0.6}, ["Post-LN"], "Pre-LN +0.10; Post-LN +0.60"),
-    ],
+    ("gains", "still"), [(FLAT, []), ({"pre_ln": 0.1, "post_ln": 0.6}, ["Post-LN"])]
 )
-def test_learning_is_flat_where_no_arm_gains_half_the_margin(at_both, gains, still, printed):
+def test_learning_is_flat_where_no_arm_gains_half_the_margin(at_both, gains, still):
     entry = only(at_both(gains))
     assert entry["learning"]["still"] == still
     assert [*entry["learning"]["gains"].values()] == pytest.approx([*gains.values()])
-    field = "Gain of validation BLEU in the last quarter of training"
-    assert details(entry, entry)[field] == printed
 
 
 @pytest.mark.parametrize(
@@ -179,8 +172,7 @@ def test_the_first_validation_is_an_upper_bound_of_the_time_to_target(at_both):
     both = at_both()
     for run in both.runs:
         run["short"]["metrics"]["val/nll"] = 4.5
-    (row,) = targets(both, conclude(both)).rows
-    assert row[3] == "at most 600"
+    assert only(both)["short"]["time_to_target"]["updates"] == 600
 
 
 def test_arms_that_test_one_training_have_no_time_to_target(at_both):
@@ -195,17 +187,6 @@ def test_arms_that_test_one_training_have_no_time_to_target(at_both):
 def test_five_seeds_have_no_interval_of_a_median_and_ten_leave_out_the_ends():
     assert interval([1.0] * 5, 0.05) is None
     assert interval([*range(10)], 0.05) == (1, 8)  # 98 %; the next pair of ranks has 89 %
-
-
-def test_seconds_stand_in_the_report_and_in_no_verdict(at_both, tmp_path):
-    both = at_both()
-    for run, cost in zip(both.runs, [0.1] * 4 + [0.2] * 4, strict=True):
-        run["short"]["metrics"]["val/nll"] = 3.5
-        run["update_seconds"] = cost
-    verdict = write_report(both, tmp_path)
-    assert "seconds" not in json.dumps(verdict)
-    report = (tmp_path / "report.md").read_text()
-    assert r"| Pre-LN after 600 | Post-LN | 900 | \- | 60.0 | 180.0 |" in report
 
 
 def test_before_it_begins_learning_is_not_called_flat(at_both):
@@ -228,7 +209,7 @@ def test_files_report_and_ledger_have_both(at_both, tmp_path):
     report = (folder / "report.md").read_text()
     assert "**Refuted: too small to matter.** (models were still improving) Pre-LN beats" in report
     assert "After 600 of 2,400 steps: **Supported.** Pre-LN against Post-LN" in report
-    assert "2,400 optimiser steps of 512 tokens, also evaluated after 600 steps" in report
+    assert "2,400 optimiser steps of 512 tokens, also tested after 600 steps" in report
     by_claim, warnings = collect(folder.parent)
     (of_claim,) = by_claim.values()
     findings = sorted(of_claim, key=lambda finding: finding.steps, reverse=True)
@@ -329,14 +310,12 @@ def test_budgets_that_are_a_factor_have_the_steps_of_each_claim(at_both, tmp_pat
     assert (alone["steps"], alone["short"]["steps"]) == (4800, 1200)
     wrong = codes(verdict)["short_runs_went_wrong"]
     assert (wrong["steps"], sum(wrong["arms"].values())) == ([600, 1200], 16)
-    (row,) = targets(made, verdict).rows
-    assert row[1] == "Pre-LN after 1,200"
     write_report(made, tmp_path / "experiments" / "made_up")
     report = (tmp_path / "experiments" / "made_up" / "report.md").read_text()
     assert "After 1,200 and 600 of 4,800 and 2,400 steps: **" in report
     assert "After 1,200 of 4,800 steps: **" in report
     assert (
-        "2,400 and 4,800 optimiser steps of 512 tokens, also evaluated after 600 and 1,200 steps"
+        "2,400 and 4,800 optimiser steps of 512 tokens, also tested after 600 and 1,200 steps"
         in report
     )
     by_claim, warnings = collect(tmp_path / "experiments")
@@ -357,25 +336,17 @@ def test_a_variant_that_sets_its_steps_has_these_steps(at_both, tmp_path):
         run["levels"] = {"variant": variants[run["arm"]]}
         run["metrics"]["steps"], run["short"]["metrics"]["steps"] = long, short
         run["short"]["metrics"]["val/nll"] = 3.5
-        run["update_seconds"] = 0.1
     claim = both.study["claims"][0] | {"treatment": {"variant": "small_batches"}}
     study = {"claims": [claim | {"baseline": {"variant": "baseline"}}], "factors": ["variant"]}
     made = replace(both, study=both.study | study)
     verdict = conclude(made)
     (entry,) = verdict["claims"]
     assert (entry["steps"], entry["short"]["steps"]) == ([7200, 2400], [1800, 600])
-    (row,) = targets(made, verdict).rows
-    assert row[1:] == ["small batches after 1,800", "the baseline", "900", "-", "180.0", "90.0"]
+    assert entry["short"]["time_to_target"]["updates"] == 900
     for run in made.runs:
         run["short"]["metrics"]["val/nll"] = 0.5  # which the baseline never reaches
     made.runs[0] |= {"status": "diverged", "metrics": {**made.runs[0]["metrics"], "steps": 30}}
-    (row,) = targets(made, conclude(made)).rows
-    assert row[3] == "> 2,400"
     assert 30 not in conclude(made)["claims"][0]["steps"]
-    for run in made.runs:
-        run["processor"] = run["arm"]
-    (row,) = targets(made, verdict).rows
-    assert row[5:] == ["-", "-"]  # times on two processors cannot be compared
 
 
 def test_a_rate_that_was_tuned_in_a_shorter_training_is_a_caveat(at_both):

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from ablate.config.labels import arm_label
 from ablate.evidence.combined import CombinedChange
-from ablate.report.draw.style import folded, name_rows, stack
+from ablate.report.draw.style import WIDTH, draw_margin, folded, name_rows
 from ablate.report.marks import INK
 
 ROW, AXIS = 0.28, 0.8  # height of a row, and of an axis with its label, in inches
@@ -37,7 +37,9 @@ def draw_changes(
         axis: label of the metric, with its unit.
     """
     rows = [change for change in changes if change["effect"] is not None]
-    picture, (upper, lower) = stack([AXIS + ROW * len(rows), AXIS + ROW * len(predicted)])
+    heights = [AXIS + ROW * len(rows), AXIS + ROW * len(predicted)]
+    picture = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
+    upper, lower = picture.subplots(2, height_ratios=heights)
     places = -np.arange(len(rows))
     effects, widths, averages = (
         np.array([change[key] for change in rows], dtype=np.float64)  # None becomes NaN
@@ -52,8 +54,8 @@ def draw_changes(
 
 def draw_expected(rows: Sequence[Expected], axis: str) -> Figure:
     """Draw predicted and reached gains; `axis` is the label of the metric, with its unit."""
-    picture, (panel,) = stack([AXIS + 1.5 * ROW * len(rows)])
-    _draw(panel, rows, axis)
+    picture = Figure(figsize=(WIDTH, AXIS + 1.5 * ROW * len(rows)), layout="constrained")
+    _draw(picture.subplots(), rows, axis)
     return picture
 
 
@@ -61,15 +63,15 @@ def _draw(axes: Axes, rows: Sequence[Expected], axis: str) -> None:
     for place, row in enumerate(rows):
         above = 0.15 * (row.reached is not None)
         ends, y = (row.gain - row.half_width, row.gain + row.half_width), above - place
-        axes.plot(ends, [y, y], color=PREDICTED)
+        axes.plot(ends, [y, y], "-", color=PREDICTED)
         axes.plot([row.gain], [y], "o", markerfacecolor="white", color=PREDICTED)
         if row.reached is not None:
             axes.plot([row.reached], [-above - place], "o", color=INK)
-            axes.plot([*row.interval], [-above - place] * len(row.interval), color=INK)
+            axes.plot([*row.interval], [-above - place] * len(row.interval), "-", color=INK)
     _name(axes, [row.name for row in rows], f"predicted gain, {axis}")
 
 
 def _name(axes: Axes, names: Sequence[str], label: str) -> None:
-    axes.axvline(0.0, color=INK, linewidth=0.9, zorder=1)
-    name_rows(axes, [folded(name) for name in names], ends=(0.4, 0.6), grid=True)
+    draw_margin(axes, ())
+    name_rows(axes, [folded(name) for name in names])
     axes.set_xlabel(label)

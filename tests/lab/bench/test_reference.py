@@ -3,7 +3,7 @@
 import pytest
 
 from ablate.errors import UserError
-from ablate.report.draw.curves import draw_curves
+from ablate.report.draw.lines import draw_curves
 from lab.bench.reference import curve, read
 
 LINES = [
@@ -20,8 +20,8 @@ def test_the_curve_has_the_validations_of_training_alone(tmp_path):
 
 def test_one_curve_without_a_name_has_no_legend(tmp_path):
     (tmp_path / "metrics.jsonl").write_text("\n".join(LINES))
-    figure = draw_curves({"": [curve(tmp_path)]})
-    assert not [box for part in (figure, *figure.subfigs) for box in part.legends]
+    figure = draw_curves({"": {0: curve(tmp_path)}})
+    assert not [axes.get_legend() for axes in figure.axes if axes.get_legend()]
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path):
