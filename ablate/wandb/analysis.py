@@ -3,7 +3,6 @@ runs.
 """
 
 import hashlib
-import io
 import json
 import re
 from collections.abc import Iterator
@@ -11,28 +10,22 @@ from pathlib import Path
 from typing import Any
 
 import wandb
+from matplotlib import rc_context
 from omegaconf import DictConfig
-from PIL import Image
 
 from ablate.evidence.digest import FILES
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Answer, Verdict
-from ablate.phrases import grouped, name_of
+from ablate.evidence.types import Verdict
+from ablate.phrases import name_of
 from ablate.record.files import finite
 from ablate.report.draw.style import style
 from ablate.report.figures import figures
 from ablate.report.tables import comparable
-from ablate.verdict.decision import at_each_budget
 from ablate.wandb.connection import finish, start
 from ablate.wandb.describe import names
 from ablate.wandb.note import ANALYSIS, EVIDENCE, LOGGER
-from ablate.words.answer import evidence_line, graded, opening
+from ablate.words.answer import graded
 
-CLAIM = (
-    *("id", "reading", "verdict", "primary", "exploratory", "kind", "metric"),
-    *("effect", "low", "high", "margin", "alpha", "p_supported", "p_refuted", "pairs", "steps"),
-    *("headline", "evidence"),
-)
 DOTS = 120  # resolution of a figure in dots per inch
 
 
@@ -78,7 +71,7 @@ def send_analysis(logger: DictConfig, evidence: Evidence, verdict: Verdict, fold
     )
     failed = True
     try:
-        run.log(dict(pages(evidence, verdict, folder)))
+        run.log(dict(pages(evidence, verdict)))
         run.summary.update(summary(verdict))
         if not evidence.is_table:  # whose folder may be that of other files
             run.log_artifact(bundle(evidence.name, folder))
@@ -98,39 +91,13 @@ def analysis_identity(evidence: Evidence, folder: Path) -> str:
     return hashlib.sha256(named.encode()).hexdigest()[:16]
 
 
-def pages(evidence: Evidence, verdict: Verdict, folder: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the tables and the figures of a sweep, each with its key in W&B."""
-    yield "claims", claims_table(verdict)
+def pages(evidence: Evidence, verdict: Verdict) -> Iterator[tuple[str, Any]]:
+    """Yield the tables and the figures of a sweep's report, each with its key in W&B."""
     for name, table in comparable(evidence, verdict).items():
         yield f"tables/{name}", wandb.Table(columns=[*table], data=table.to_numpy().tolist())
-    for name, picture in pictures(evidence, verdict):
-        yield f"figures/{name}", wandb.Image(picture)
-
-
-def claims_table(verdict: Verdict) -> wandb.Table:
-    """Return a W&B table with a row per claim and training budget: the numbers of verdict.json, and
-    the words of the report.
-    """
-    rows = []
-    for claim in at_each_budget(verdict["claims"]):
-        p = claim.get("p_adjusted") or {}
-        fields = {**claim, **interval(claim)}
-        fields |= {"p_supported": p.get("supported"), "p_refuted": p.get("refuted")}
-        fields |= {"verdict": graded(claim["verdict"], claim["grade"])}
-        fields |= {"headline": f"{opening(claim, claim)}. {claim['statement']}"}
-        fields |= {"evidence": evidence_line(claim, claim)}
-        fields |= {"steps": grouped(claim["steps"])} if "steps" in claim else {}
-        rows.append([fields.get(column) for column in CLAIM])
-    return wandb.Table(columns=list(CLAIM), data=rows)
-
-
-def pictures(evidence: Evidence, verdict: Verdict) -> Iterator[tuple[str, Image.Image]]:
-    """Yield each figure of the report, with its name, as an image on a white background."""
-    with style():
+    with style(), rc_context({"savefig.transparent": False, "savefig.dpi": DOTS}):
         for figure in figures(evidence, verdict):
-            file = io.BytesIO()
-            figure.picture.savefig(file, format="png", dpi=DOTS, transparent=False)
-            yield figure.name, Image.open(file)
+            yield f"figures/{figure.name}", wandb.Image(figure.picture)
 
 
 def summary(verdict: Verdict) -> dict[str, object]:
@@ -140,22 +107,16 @@ def summary(verdict: Verdict) -> dict[str, object]:
     counted = ("runs", "failed_runs", "reused_runs", "exploratory")
     summary_values = {key: value for key, value in verdict.items() if key in counted}
     for claim in verdict["claims"]:
+        low, high = claim["interval"] or (None, None)
         values: dict[str, object] = {
             "verdict": graded(claim["verdict"], claim["grade"]),
             "effect": claim["effect"],
             "margin": claim["margin"],
-            **interval(claim),
+            "low": low,
+            "high": high,
         }
         summary_values |= {f"{key}/{name_of(claim)}": value for key, value in values.items()}
     return summary_values
-
-
-def interval(claim: Answer) -> dict[str, float | None]:
-    """Return the ends of a claim's confidence interval under the keys `low` and `high`; both are
-    None if there is no interval.
-    """
-    low, high = claim["interval"] or (None, None)
-    return {"low": low, "high": high}
 
 
 def bundle(name: str, folder: Path) -> wandb.Artifact:
