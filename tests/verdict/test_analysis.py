@@ -124,10 +124,11 @@ def test_a_comparison_of_a_table_is_logged_like_a_sweep(tmp_path, monkeypatch, r
     main()
     (folder,) = tmp_path.glob("wandb/offline-run-*")
     run = read_offline(folder)
-    (claim,) = table(run, "claims")
+    (effect,) = (key for key in run.summary_metrics if key.startswith("effect/"))
     assert run.job_type == "analysis"
-    assert run.summary_metrics[f"verdict/{claim['id']}"] == claim["verdict"]
-    assert claim["effect"] == pytest.approx(0.5)
+    assert run.summary_metrics[effect.replace("effect", "verdict")] == "undecided"
+    assert run.summary_metrics[effect] == pytest.approx(0.5)
+    assert len(table(run, "tables/estimates")) == 1
     assert any(key.startswith("figures/effects") for key in run.summary_metrics)
 
 
