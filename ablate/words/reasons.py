@@ -63,7 +63,7 @@ TEMPLATES = {  # `Words` formats the values of a code
     "rates_untuned": "The baseline was not trained with the learning rate of the treatment "
     "({rates:listed}), so the answer is exploratory.",
     "noise": "In simulations with {seeds} seeds and such noise ({reason}), up to {rate:.1%} of the "
-    "answers were wrong instead of {nominal:.1%} (docs/explanation/calibration.md).",
+    "answers were wrong instead of {nominal:.1%} (docs/explanation/statistics.md).",
     "holm": "The answers (not the intervals) are corrected for testing {claims} claims (Holm).",
     "seeds_only": "The intervals do not include the variation between test {task:texts}.",
     "asked_before": "Exploratory, since the question was asked before: {reason:reason}.",
