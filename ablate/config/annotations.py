@@ -20,6 +20,7 @@ from ablate.config.check import check_value
 from ablate.config.imports import spec_of
 
 LIGHT = ("typing", "collections.abc", "ablate.config.limits")  # modules that are imported
+Types = dict[str, Any]  # of arguments, by name
 Meaning = ast.AST | str  # the definition of a name, or the dotted name that it imports
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 SETTLED = "trainer.precision"  # `settle` replaces short values before they are checked
@@ -36,7 +37,7 @@ def check_words(config: DictConfig, words: Sequence[str]) -> None:
 
 
 @functools.cache
-def argument_types(target: str) -> Mapping[str, Any]:
+def argument_types(target: str) -> Types:
     """Return the types of the named arguments of a class or function, as far as its source has
     them.
     """
@@ -45,7 +46,7 @@ def argument_types(target: str) -> Mapping[str, Any]:
         return _of_function(node, module)
     if not isinstance(node, ast.ClassDef):
         return {}
-    types: dict[str, Any] = {}
+    types: Types = {}
     init = next((f for f in node.body if isinstance(f, FUNCTIONS) and f.name == "__init__"), None)
     if init is None or init.args.kwarg:
         for base in reversed(node.bases):
@@ -56,8 +57,8 @@ def argument_types(target: str) -> Mapping[str, Any]:
     return types | (_of_function(init, module) if init else {})
 
 
-def _of_function(function: FUNCTIONS, module: str) -> dict[str, Any]:
-    types: dict[str, Any] = {}
+def _of_function(function: FUNCTIONS, module: str) -> Types:
+    types: Types = {}
     for argument in (*function.args.args, *function.args.kwonlyargs):
         if argument.annotation is not None:
             path = _path(argument.annotation, module)

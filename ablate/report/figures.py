@@ -122,8 +122,8 @@ def _screen(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
 def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     """Yield the figure with the effects of all claims that the figure of a screen does not show."""
     screen = evidence.study.get("screen")
-    others = [claim for claim in verdict["claims"] if not screened(claim, screen)]
-    claims = [claim for claim in at_each_budget(others) if has_effect(claim)]
+    unscreened = [claim for claim in verdict["claims"] if not screened(claim, screen)]
+    claims = [claim for claim in at_each_budget(unscreened) if has_effect(claim)]
     levels = dict.fromkeys(f"{percent(1 - claim['alpha'])}%" for claim in claims)
     caption = (
         "Estimated difference between the arms of each claim. A filled mark is the mean over "
@@ -158,10 +158,10 @@ def _over_levels(evidence: Evidence, asked: Shown, name: str, section: str) -> I
     runs, points = _where(evidence, asked), Points()
     for run in runs:
         if (value := measured(run, metric)) is not None:
-            others = {k: v for k, v in run["levels"].items() if k not in (over, *asked["where"])}
+            rest = {k: v for k, v in run["levels"].items() if k not in (over, *asked["where"])}
             level = run["levels"][over]
             key = value_text(level) if isinstance(level, list | dict) else level
-            points.setdefault(arm_label(others), {}).setdefault(key, []).append(value)
+            points.setdefault(arm_label(rest), {}).setdefault(key, []).append(value)
     if points:
         label = named_metric(evidence, metric).axis
         draw = partial(draw_levels, label, over, points, _limits(metric, runs))

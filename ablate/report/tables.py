@@ -130,7 +130,7 @@ def _spread(metrics: Any, metric: str) -> str:
 
 def published(evidence: Evidence, verdict: Verdict) -> DataFrame:
     """Return a table of numbers from the literature, beside our numbers for the same arm."""
-    ours: dict[str, Any] = {arm["arm"]: arm for arm in verdict["arms"]}
+    ours: dict[Any, Any] = {arm["arm"]: arm for arm in verdict["arms"]}
     rows = []
     for number in evidence.study.get("published", []):
         arm, metric = ours.get(number["arm"], {}), metric_of(number["metric"])

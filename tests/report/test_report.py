@@ -208,7 +208,7 @@ A, B = "a" * 40, "b" * 40
 
 
 @pytest.mark.parametrize(
-    ("known", "text"),
+    ("stated", "text"),
     [
         ([None, None, None], "not recorded"),
         ([A, A, A], A),
@@ -216,8 +216,8 @@ A, B = "a" * 40, "b" * 40
         ([None, A, None], f"{A} (not recorded of 2 runs)"),
     ],
 )
-def test_a_report_names_the_commits_of_its_runs(known, text):
+def test_a_report_names_the_commits_of_its_runs(stated, text):
     versions = {"versions": {"ablate": "0.1.0", "torch": "2.13"}}
-    runs = [versions | ({"commit": commit} if commit else {}) for commit in known]
+    runs = [versions | ({"commit": commit} if commit else {}) for commit in stated]
     assert commits([*runs, {"versions": {}}]) == text  # the last one failed
     assert commits([]) == "not recorded"

@@ -92,7 +92,7 @@ def draw_levels(
     levels = _ordered(dict.fromkeys(level for line in points.values() for level in line))
     # the means of a single line over named levels are not joined
     named = len(points) == 1 and all(isinstance(level, str | bool) for level in levels)
-    alone: dict[str, Any] = {"linestyle": "", "marker": "_", "markersize": 24} if named else {}
+    alone: Any = {"linestyle": "", "marker": "_", "markersize": 24} if named else {}
     for number, (name, line) in enumerate(points.items()):
         aside = ASIDE * ((number + 0.5) / len(points) - 0.5)
         places = {x + aside: line[level] for x, level in enumerate(levels) if level in line}
