@@ -29,7 +29,7 @@ def sentences(result: Combined) -> list[str]:
         f"first levels by {say(best['gain'])} ± {say(best['error'])} (standard error)."
     ]
     if missing := [arm_label(level) for level in result["unestimated"]]:
-        lines += [f"Too few runs learned to estimate the effect of {listed(missing)}."]
+        lines += [f"Too few runs that learned determine the effect of {listed(missing)}."]
     return lines
 
 

@@ -132,13 +132,13 @@ def _print_verdict(console: Console, verdict: Verdict, sweep: Path) -> None:
 
 def more_seeds(config: DictConfig, verdict: Verdict) -> str:
     """Return how to decide the undecided claims that need more seeds, by a verdict that is not
-    exploratory; "" if no claim needs more.
+    exploratory; "" if no claim needs more, or if seeds are recipes.
 
     More seeds in addition to the analysed ones would make it exploratory, so all seeds are fresh.
     """
     undecided = [claim for claim in verdict["claims"] if claim["verdict"] == INCONCLUSIVE]
     needed = [n for claim in undecided if (n := seeds_needed(claim))]
-    if not needed:
+    if not needed or "combined" in verdict:
         return ""
     if config.study.exploratory:
         return (

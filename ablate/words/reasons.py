@@ -122,7 +122,7 @@ TEMPLATES = {  # `Words` formats the values of a code
     "no_logarithm": "{over}={level:g} has no logarithm",
     "failures_differ": "the two levels failed to learn at different rates, so that the runs that "
     "learned are a selection",
-    "not_estimable": "too few runs learned to determine the effect",
+    "not_estimable": "too few runs that learned determine the effect",
     "no_trained_model": "no trained model was measured",
     "still_learning": "an arm may still have been learning",
     "not_confirmed_later": "longer training does not confirm it",

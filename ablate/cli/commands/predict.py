@@ -1,7 +1,7 @@
 """Write the study that tests whether the gains of a study of combinations add up.
 
 FOLDER has the runs of a study (docs/howto/combinations.md). The command writes an
-experiment file with seven arms and their predicted gains. Running it decides whether the best
+experiment file with up to seven arms and their predicted gains. Running it decides whether the best
 recipe gains what the sum of its changes predicts.
 
 example:
@@ -51,5 +51,5 @@ def run(arguments: argparse.Namespace) -> None:
         low, high = (metric.say(arm.gain + end) for end in (-arm.half_width, arm.half_width))
         print(f"  {arm.name}: {metric.say(arm.gain, sign=True)} ({low} to {high})")
     config_dir = shlex.quote(str(target.parent.parent))
-    print(f"{target}: seven arms at most, {seeds_of(result)} fresh seeds. To test the prediction:")
+    print(f"{target}: at most seven arms, {seeds_of(result)} fresh seeds. To test the prediction:")
     print(f"  python -m ablate --config-dir {config_dir} +experiment={target.stem} -m")
