@@ -24,6 +24,7 @@ CONF = PACKAGE / "conf" if (PACKAGE / "conf").is_dir() else PACKAGE.parent / "co
 
 
 PROJECT = "pyproject.toml"
+SMOKE = "smoke"  # the option of `scale` for quick tests, which give no verdict
 
 
 @cache

@@ -23,6 +23,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from ablate.config.check import allowed_keys
 from ablate.config.leaves import leaves
+from ablate.config.location import SMOKE
 from ablate.config.notice import say_once
 from ablate.errors import UserError
 
@@ -127,7 +128,6 @@ class Files:
 
 
 Tree = dict[str, Any]  # the content of a YAML file
-SMOKE = "smoke"
 SEEDS = "budget.seeds"
 FOLDER = "--config-dir"
 NO_VERDICT = (

@@ -25,7 +25,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from ablate.config.scale import SMOKE
+from ablate.config.location import SMOKE
 from ablate.errors import UserError
 from ablate.evidence.about import Asked, Registration
 from ablate.evidence.digest import ANALYSIS_LOG, Record, read_lines

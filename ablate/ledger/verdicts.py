@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from pydantic.dataclasses import dataclass
 
-from ablate.config.scale import SMOKE
+from ablate.config.location import SMOKE
 from ablate.errors import UserError
 from ablate.evidence.digest import digest_of_evidence, read_manifest
 from ablate.evidence.outcome import needs_no_training

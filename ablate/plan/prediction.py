@@ -1,7 +1,7 @@
 """Plan the study that tests whether the gains of a study of combinations add up.
 
-The study has fresh seeds and up to seven arms: the recipe of all first levels, the best recipe, and the
-best recipe without each of its five largest changes.
+The study has fresh seeds and up to seven arms: the recipe of all first levels, the best recipe, and
+the best recipe without each of its five largest changes.
 """
 
 import re

@@ -18,8 +18,7 @@ from omegaconf import DictConfig
 from ablate.config.annotations import check_words
 from ablate.config.check import check_groups, check_study_keys
 from ablate.config.labels import stored_labels
-from ablate.config.location import CONF
-from ablate.config.scale import SMOKE
+from ablate.config.location import CONF, SMOKE
 from ablate.config.screen import changed_keys, expand, variants
 from ablate.config.settle import settle
 from ablate.errors import UserError

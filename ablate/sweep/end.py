@@ -10,7 +10,8 @@ from pathlib import Path
 from omegaconf import DictConfig
 from rich.console import Console
 
-from ablate.config.scale import NO_VERDICT, SMOKE
+from ablate.config.location import SMOKE
+from ablate.config.scale import NO_VERDICT
 from ablate.console import make_console
 from ablate.evidence.command import command
 from ablate.evidence.folder import Evidence

@@ -28,6 +28,7 @@ def store(tmp_path):
         np.array(sum(ended, []), np.uint16).tofile(tmp_path / f"{name}.ids")
         offsets = np.cumsum([0, *map(len, ended)], dtype=np.int64)
         offsets.tofile(tmp_path / f"{name}.offsets")
+        np.bincount(sum(ended, [])).astype(np.int64).tofile(tmp_path / f"{name}.counts")
         return TokenIds(tmp_path / name, "uint16")
 
     return make

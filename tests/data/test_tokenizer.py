@@ -94,20 +94,19 @@ PROGRAM = """
 import random, sys
 from ablate.data.corpus import Pairs
 from ablate.data.tokenizer import Tokenizers
-from ablate.data.scheme import {module}
+from ablate.data.scheme import {name}
 from pathlib import Path
 rng = random.Random(1)
 words = ["".join(rng.choices("aeioubdfklmnprst\\u00fc", k=rng.randint(2, 9))) for _ in range(300)]
 text = [" ".join(rng.choices(words, k=5)) + rng.choice(".!?\\u00bf") for _ in range(300)]
-scheme = {module}.{name}(vocab_size={size}, joint=True)
+scheme = {name}(vocab_size={size}, joint=True)
 Tokenizers.train(scheme, Pairs(text, text)).save(Path(sys.argv[1]))
 """
 
 
 @pytest.mark.parametrize(("scheme", "size"), [(Bpe, 200), (Unigram, 100)])
 def test_training_is_deterministic(scheme, size, tmp_path):
-    module = scheme.__module__.rsplit(".", 1)[1]
-    program = PROGRAM.format(module=module, name=scheme.__name__, size=size)
+    program = PROGRAM.format(name=scheme.__name__, size=size)
     saved = []
     for process in range(2):
         folder = tmp_path / str(process)

@@ -165,9 +165,8 @@ def test_only_columns_that_do_not_repeat_the_arms_are_doubted(records):
         assert values.get("other_columns", {}).get("columns") == columns
 
 
-def test_what_wandb_shows_of_a_sweep_can_be_shown_of_a_table(runs_csv, tmp_path):
+def test_what_wandb_shows_of_a_sweep_can_be_shown_of_a_table(runs_csv):
     verdict = ablate.compare(runs_csv, margin=0.002, **ASKED)
-    shown = dict(pages(verdict.evidence, verdict.verdict, tmp_path))
-    assert shown.keys() >= {"claims", "tables/arms", "tables/estimates", "figures/effects"}
-    words = [row[shown["claims"].columns.index("headline")] for row in shown["claims"].data]
-    assert words == [claim["headline"] for claim in verdict.to_dict()["claims"]]
+    shown = dict(pages(verdict.evidence, verdict.verdict))
+    assert shown.keys() >= {"tables/arms", "tables/estimates", "figures/effects"}
+    assert len(shown["tables/estimates"].data) == len(verdict.to_dict()["claims"])

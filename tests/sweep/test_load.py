@@ -159,7 +159,7 @@ def test_runs_that_were_changed_are_refused(tmp_path):
     shutil.copytree(EXPERIMENTS / "preln_vs_postln", folder)
     text = (folder / "runs.jsonl").read_text()
     (folder / "runs.jsonl").write_text(text.replace('"test/bleu":5', '"test/bleu":6', 1))
-    with pytest.raises(UserError, match="the run of cell 0 .* has changed since"):
+    with pytest.raises(UserError, match="has changed since"):
         ablate.load(folder)
 
 

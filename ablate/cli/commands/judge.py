@@ -128,7 +128,8 @@ def _judge_table(arguments: argparse.Namespace) -> None:
 
 def _evidence(arguments: argparse.Namespace) -> tuple["Evidence", Path]:
     """Return the runs with their study, and the folder for the report."""
-    from ablate.config.scale import NO_VERDICT, SMOKE
+    from ablate.config.location import SMOKE
+    from ablate.config.scale import NO_VERDICT
     from ablate.evidence.digest import ABOUT, read_parts
     from ablate.sweep.evidence import from_folder
 
