@@ -4,7 +4,7 @@ from ablate.config.labels import arm_label
 from ablate.evidence.combined import Combined
 from ablate.evidence.types import Verdict
 from ablate.metric.table import metric_of
-from ablate.phrases import listed, percent
+from ablate.phrases import listed
 from ablate.report.draw.combined import Expected
 from ablate.stats.combinations.prediction import LARGEST
 from ablate.stats.means import t_quantile
@@ -20,8 +20,8 @@ def sentences(result: Combined) -> list[str]:
         lines += [
             f"Two runs of a recipe vary by {say(result['run_deviation'])} (standard deviation). "
             f"Recipes vary around the sum of their effects by {say(result['interaction'])} "
-            f"(95 % CI {ends}). The sum explains {percent(result['share'] or 0.0)} % of the "
-            "variance between recipes."
+            f"(95 % CI {ends}). The sum explains {100 * (result['share'] or 0.0):.0f} % of "
+            "the variance between recipes."
         ]
     best = result["best"]
     lines += [
