@@ -79,16 +79,23 @@ def _names(module: str) -> Mapping[str, Meaning]:
     package = module.rpartition(".")[0] if spec.submodule_search_locations is None else module
     names: dict[str, Meaning] = {}
     for node in ast.parse(Path(str(spec.origin)).read_bytes()).body:
-        if isinstance(node, ast.Import):
-            names |= {alias.asname: alias.name for alias in node.names if alias.asname}
-        elif isinstance(node, ast.ImportFrom):
-            base = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
-            names |= {alias.asname or alias.name: f"{base}.{alias.name}" for alias in node.names}
-        elif isinstance(node, ast.ClassDef | FUNCTIONS):
-            names[node.name] = node
-        elif isinstance(node, ast.Assign):
-            names |= {name.id: node.value for name in node.targets if isinstance(name, ast.Name)}
+        names |= _bound(node, package)
     return names
+
+
+def _bound(node: ast.stmt, package: str) -> dict[str, Meaning]:
+    """Return the meaning of each name that a statement of a module in a package binds."""
+    match node:
+        case ast.Import():
+            return {alias.asname: alias.name for alias in node.names if alias.asname}
+        case ast.ImportFrom():
+            base = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+            return {alias.asname or alias.name: f"{base}.{alias.name}" for alias in node.names}
+        case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
+            return {node.name: node}
+        case ast.Assign():
+            return {name.id: node.value for name in node.targets if isinstance(name, ast.Name)}
+    return {}
 
 
 def _find(path: str) -> tuple[str, ast.AST | None]:

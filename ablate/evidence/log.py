@@ -293,12 +293,17 @@ def _earlier(
             levels = [level for level in sweep.levels if concerns(claim, level)]
             of_rules = ([x for x in differences(y, now) if x[0] != "where"] for y in rules)
             changes = sweep.changes(current, levels) + min(of_rules, key=len)
-            day = f"{datetime.fromtimestamp(sweep.time, UTC):%Y-%m-%d}"
-            names = {"sweep": sweep.name, "day": day, "seeds": len(sweep.seeds)}
-            if current.contest:
-                tried.append(reason("earlier_replication", **names))
-            elif changes:
-                tried.append(reason("earlier_sweep", **names, changes=[[*x] for x in changes]))
+            if changes or current.contest:
+                tried.append(_asked_before(sweep, [[*x] for x in changes], current))
             else:
                 same.append(sweep)
     return same, tried, len(regimes)
+
+
+def _asked_before(sweep: Sweep, changes: list[list[Any]], current: Sweep) -> Reason:
+    """Return the reason that an earlier sweep asked the question, with what has changed since."""
+    day = f"{datetime.fromtimestamp(sweep.time, UTC):%Y-%m-%d}"
+    names = {"sweep": sweep.name, "day": day, "seeds": len(sweep.seeds)}
+    if current.contest:
+        return reason("earlier_replication", **names)
+    return reason("earlier_sweep", **names, changes=changes)

@@ -100,9 +100,9 @@ class TiedTarget(Embedding):
 
 
 class TiedAll(TiedTarget):
-    """One matrix for source embedding, target embedding and output projection ("three-way tying").
+    """A single matrix for source embedding, target embedding and output projection.
 
-    A single matrix for both embeddings and the output projection.
+    This is called three-way tying.
 
     Equation: x = scale E[src], y = scale E[tgt], logits = E h; scale sqrt(d_model) or 1.
     Source: arXiv:1706.03762, section 3.4; arXiv:1608.05859, section 4.

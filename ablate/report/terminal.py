@@ -10,8 +10,8 @@ from ablate.phrases import grouped, interpretation
 from ablate.report.combined import sentences
 from ablate.report.content import regime
 from ablate.report.marks import MARKS
-from ablate.words.answer import bounds, evidence_line, opening
-from ablate.words.reasons import caveat_text
+from ablate.words.answer import evidence_line, opening
+from ablate.words.reasons import bounds, caveat_text
 
 
 def announce(console: Console, verdict: Verdict) -> None:

@@ -26,7 +26,7 @@ from ablate.verdict.conclude import conclude
 from ablate.verdict.kind import KINDS
 from ablate.verdict.replication import RULE, Replication, asked_again, read_contest
 from ablate.words import answer
-from ablate.words.reasons import caveat_text
+from ablate.words.reasons import bounds, caveat_text
 
 DIGITS = 10
 LATEX = str.maketrans({"±": r"$\pm$", "<": "$<$", ">": "$>$", "²": "$^2$", "×": r"$\times$"})
@@ -47,7 +47,11 @@ TEMPLATES.globals |= {
     "words": answer,
     "metric_of": metric_of,
 }
-TEMPLATES.globals |= {"effect_text": answer.effect_text, "caveat_text": caveat_text}
+TEMPLATES.globals |= {
+    "effect_text": answer.effect_text,
+    "caveat_text": caveat_text,
+    "bounds": bounds,
+}
 TEMPLATES.globals |= {"title_of": experiment_title, "kinds": KINDS, "rule_of_fresh_seeds": RULE}
 
 

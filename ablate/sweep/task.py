@@ -37,7 +37,7 @@ INTERRUPTED = {255, *(end for n in (signal.SIGTERM, signal.SIGINT) for end in (1
 
 @dataclass(frozen=True)
 class RunTask:
-    """One run of a sweep as a function, which an engine can call on any machine.
+    """A function that trains one run of a sweep, and that an engine can call on any machine.
 
     `folder` is the working folder, and `path` the import path, of the process that made the task.
     """

@@ -257,12 +257,11 @@ def noise_of(
     The noise is None if the study has too few arms for it, or if a compared arm has too few runs
     that learned, or runs that do not vary.
     """
-    weights = {
-        key(run["levels"]): side.weight / len(runs)
-        for side in compared
-        for runs in side.runs.values()
-        for run in runs
-    }
+    weights: dict[str, float] = {}
+    for side in compared:  # an arm may be on two sides of an interaction
+        arms = {key(run["levels"]) for runs in side.runs.values() for run in runs}
+        for arm in arms:
+            weights[arm] = weights.get(arm, 0.0) + side.weight / len(arms)
     scores = scores_of(claim["metric"], evidence, log=uses_logarithm(claim))
     usable = {arm: row for arm, row in scores.items() if _varies(row[np.isfinite(row)])}
     if not weights or weights.keys() - usable.keys():

@@ -8,14 +8,14 @@ lower is better.
 from collections.abc import Callable
 from typing import Any, cast
 
-from ablate.config.labels import MEASURED, factor_label, option_label
+from ablate.config.labels import MEASURED, factor_label
 from ablate.evidence.registration import shared_levels
 from ablate.evidence.types import Answer, Entry, Levels, Question, Verdict
 from ablate.metric.table import Metric, metric_in_words
-from ablate.phrases import counted, each_of, grouped, in_sentence, listed, percent
+from ablate.phrases import counted, in_sentence, listed, percent
 from ablate.stats.ties import above
 from ablate.verdict.contrast import CHANGED
-from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, OPPOSITE, SMALL, SUPPORTED, was_trained
+from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, OPPOSITE, SMALL, SUPPORTED
 from ablate.verdict.kind import kind_of
 from ablate.words.reasons import failures, sentence
 
@@ -78,13 +78,6 @@ LIMITS = {True: "at least {limit:g} is needed", False: "at most {limit:g} is all
 DRAWS = "{draws:,} random draws each; "
 FAULT = "A deliberate fault, {fault}, gave at least {value}."
 FAILS = "The check can fail: with {arm}, it was {value}."
-# of a whole verdict
-BOUNDS = {
-    "table": "Computed from the runs in {corpus}. Other data and models may differ.",
-    "untrained": "Computed without training; it holds for models of any quality.",
-    "trained": "Measured with models of {size} on {data}, {steps} steps. Larger models and other "
-    "text may differ.",
-}
 SHORT = 3  # a metric's name with more words than this is not repeated after the margin
 EXPONENT = Metric("", "", 3)  # the unit of a trend on a log-log scale
 
@@ -395,21 +388,3 @@ def deviation(value: float | None) -> str:
     if value is None:
         return "NaN"
     return f"{value + 0.0:,.0f}" if 999.5 <= abs(value) < 1e9 else f"{value + 0.0:.3g}"
-
-
-def bounds(verdict: Verdict) -> str:
-    """Return a sentence that limits a result to the size of the model, the corpus and the steps."""
-    setting = verdict["regime"]
-    if "data" not in setting:
-        return BOUNDS["table"].format(corpus=setting["corpus"])
-    if not was_trained(verdict):
-        return BOUNDS["untrained"]
-    arms = [arm["metrics"] for arm in verdict["arms"]]
-    sizes = [metrics["parameters"]["mean"] for metrics in arms if "parameters" in metrics]
-    ends = [f"{float(f'{end(sizes):.3g}'):,.0f}" for end in (min, max) if sizes]
-    size = " to ".join(dict.fromkeys(ends))
-    return BOUNDS["trained"].format(
-        size=f"{size} parameters" if size else "an unknown size",
-        data=listed([option_label("data", name) for name in each_of(setting["data"])]),
-        steps=grouped(setting["steps"]),
-    )

@@ -1,19 +1,27 @@
 """Write a sentence for the code of each caveat and of each reason why a claim is undecided.
 
-Caveats are full sentences. Reasons are clauses without a full stop, which other sentences contain.
+Caveats are full sentences, as is the sentence on the limits of a verdict (`bounds`). Reasons are
+clauses without a full stop, which other sentences contain.
 """
 
 from collections.abc import Callable, Mapping
 from string import Formatter
 from typing import Any
 
-from ablate.config.labels import arm_label, factor_label, texts_of_task
-from ablate.evidence.types import Caveat, Failures, Reason
+from ablate.config.labels import arm_label, factor_label, option_label, texts_of_task
+from ablate.evidence.types import Caveat, Failures, Reason, Verdict
 from ablate.metric.table import metric_in_words
-from ablate.phrases import claims_numbered, counted, grouped, in_sentence, listed, quoted
+from ablate.phrases import claims_numbered, counted, each_of, grouped, in_sentence, listed, quoted
+from ablate.verdict.decision import was_trained
 
 EXPLORATORY = "its verdicts are therefore exploratory"
 FAILED_TO_LEARN = "failed to learn (they diverged or stayed near chance)"
+BOUNDS = {
+    "table": "Computed from the runs in {corpus}. Other data and models may differ.",
+    "untrained": "Computed without training; it holds for models of any quality.",
+    "trained": "Measured with models of {size} on {data}, {steps} steps. Larger models and other "
+    "text may differ.",
+}
 TEMPLATES = {  # `Words` formats the values of a code
     # how the study differs from the registered study
     "not_registered": f"The study was not registered before its runs; {EXPLORATORY}.",
@@ -207,3 +215,21 @@ AS: dict[str, Callable[[Any], str]] = {
     "so": lambda exploratory: ", so the answer is exploratory" * exploratory,
     "texts": lambda task: texts_of_task({"task": task}),
 }
+
+
+def bounds(verdict: Verdict) -> str:
+    """Return a sentence that limits a result to the size of the model, the corpus and the steps."""
+    setting = verdict["regime"]
+    if "data" not in setting:
+        return BOUNDS["table"].format(corpus=setting["corpus"])
+    if not was_trained(verdict):
+        return BOUNDS["untrained"]
+    arms = [arm["metrics"] for arm in verdict["arms"]]
+    sizes = [metrics["parameters"]["mean"] for metrics in arms if "parameters" in metrics]
+    ends = [f"{float(f'{end(sizes):.3g}'):,.0f}" for end in (min, max) if sizes]
+    size = " to ".join(dict.fromkeys(ends))
+    return BOUNDS["trained"].format(
+        size=f"{size} parameters" if size else "an unknown size",
+        data=listed([option_label("data", name) for name in each_of(setting["data"])]),
+        steps=grouped(setting["steps"]),
+    )

@@ -10,8 +10,7 @@ from ablate.evidence.types import Entry, Verdict
 from ablate.phrases import each_of, name_of, number_of
 from ablate.verdict.decision import at_each_budget, read_verdict, was_trained
 from ablate.verdict.replication import Replication, read_contest
-from ablate.words.answer import bounds
-from ablate.words.reasons import sentence
+from ablate.words.reasons import bounds, sentence
 
 
 @dataclass(frozen=True)

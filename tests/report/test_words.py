@@ -5,7 +5,8 @@ import pytest
 from ablate.config.labels import option_label
 from ablate.metric.table import metric_in_words, metric_of
 from ablate.phrases import interpretation, listed, percent, probability, text
-from ablate.words.answer import bounds, interval_text
+from ablate.words.answer import interval_text
+from ablate.words.reasons import bounds
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from statsmodels.stats.multitest import multipletests
 from ablate.evidence.types import reason
 from ablate.verdict.conclude import conclude
 from ablate.verdict.decision import form
-from ablate.words.answer import bounds, with_words
+from ablate.words.answer import with_words
+from ablate.words.reasons import bounds
 
 CLOSE = ([30.0, 31.2, 32.1, 33.0], [29.8, 31.0, 32.2, 32.4])  # differences .2, .2, -.1, .6
 

@@ -59,4 +59,5 @@ def test_a_value_that_is_not_a_number_does_not_end_the_run(value):
 
 def test_labels_are_text_of_any_script():
     labels = {0: "$x$", 1: "例", 2: r"$\frac", 3: "🙂", 4: "a long token"}
-    draw(np.zeros((5, 5)), Axis("x", labels, 10, 90), Axis("y", labels, 10))
+    shown = draw(np.zeros((5, 5)), Axis("x", labels, 10, 90), Axis("y", labels, 10))
+    assert (np.asarray(shown) < 60).all(2).any()  # black pixels are those of text

@@ -20,7 +20,8 @@ def test_the_committed_schema_is_that_of_the_code():
 
 @pytest.mark.parametrize("path", VERDICTS[::7], ids=lambda path: path.parent.name)
 def test_committed_verdicts_have_the_declared_types(path):
-    form().validate_json(path.read_bytes(), strict=True)
+    verdict = form().validate_json(path.read_bytes(), strict=True)
+    assert verdict["claims"] or verdict["arms"]
 
 
 @pytest.mark.parametrize(

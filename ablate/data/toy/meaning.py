@@ -1,4 +1,4 @@
-"""What a sentence means: a tree that knows nothing of either language's word order or endings.
+"""Represent the meaning of a sentence as a tree, without the word order and endings of a language.
 
 sentence    clause, and clause, ...
 clause      verb, subject, and what the verb's valency asks for
@@ -28,7 +28,7 @@ from ablate.data.toy.lexicon import (
 
 @dataclass(frozen=True, slots=True)
 class Referent:
-    """What is spoken of; all words that agree with it take their gender and number from here."""
+    """The person or thing that a phrase names; it sets gender and number of words that agree."""
 
     noun: Noun
     plural: bool

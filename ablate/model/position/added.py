@@ -19,9 +19,7 @@ from ablate.model.rnn import Layer
 
 
 class Constant(Position):
-    """The same vector at every position, as a control.
-
-    Positions that add the same vector everywhere: the sinusoids of position 0.
+    """Add the same vector at every position, as a control: the sinusoids of position 0.
 
     Equation: x[pos] + p, p = sin(0), cos(0), sin(0), ... = (0, 1, 0, 1, ...).
     Source: a control for arXiv:1706.03762, section 3.5: its encoding of position 0 is added at
