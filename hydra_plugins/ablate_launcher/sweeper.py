@@ -4,7 +4,7 @@ This module is imported at every start of Hydra, so it imports nothing heavy.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hydra._internal.core_plugins import basic_sweeper
@@ -55,17 +55,17 @@ class AblateSweeper(basic_sweeper.BasicSweeper):
         random.seed(0)  # workers and a resumed sweep must give equal numbers to equal jobs
         batches = super().split_arguments(overrides, None)
         random.setstate(state)
+        if runs := runs_in(self.config):  # a recipe and its seed belong together
+            third = self.config.study.third
+            runs = [run for run in runs if third in (None, run.third)]
+            pairs = [[f"{FACTOR}={run.name}", f"seed={run.seed}"] for run in runs]
+            batches = [[*with_recipes(batch, pairs)] for batch in batches]
         if not any(batches):
             swept = (word for word in overrides if word.is_sweep_override())
             empty = [str(word.input_line) for word in swept if not [*word.sweep_string_iterator()]]
             raise UserError(
                 f"{', '.join(empty)} has no values, so there are no runs: give at least one value"
             )
-        if runs := runs_in(self.config):  # a recipe and its seed belong together
-            third = self.config.study.third
-            runs = [run for run in runs if third in (None, run.third)]
-            pairs = [[f"{FACTOR}={run.name}", f"seed={run.seed}"] for run in runs]
-            batches = [[[*job, *pair] for job in batch for pair in pairs] for batch in batches]
         from ablate.sweep.variants import with_changes
 
         return [with_changes(batch, changes) for batch in batches]
@@ -85,6 +85,18 @@ class AblateSweeper(basic_sweeper.BasicSweeper):
 
         The launcher composes the config once for each arm, and not once for each seed.
         """
+
+
+def with_recipes(
+    jobs: Iterable[Sequence[str]], pairs: Sequence[Sequence[str]]
+) -> Iterator[list[str]]:
+    """Yield each job with the recipe and the seed of every run; a job that names a recipe or a seed
+    is a part of the study, with the runs that have it.
+    """
+    for job in jobs:
+        named = {word for word in job if word.startswith((f"{FACTOR}=", "seed="))}
+        others = [word for word in job if word not in named]
+        yield from ([*others, *pair] for pair in pairs if named <= {*pair})
 
 
 def _let_later_values_replace(overrides: Sequence[Override]) -> None:

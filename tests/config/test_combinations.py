@@ -5,6 +5,7 @@ import pytest
 from ablate.config.combinations import forecast, plan_of, recipes
 from ablate.errors import UserError
 from ablate.verdict.study_checks import check_study
+from hydra_plugins.ablate_launcher.sweeper import with_recipes
 
 DESIGN = {
     "recipes": 36,
@@ -113,3 +114,11 @@ def test_a_claim_that_no_study_of_combinations_can_answer_is_refused(change, mes
     check_study({**STUDY, "claims": [CLAIM]})
     with pytest.raises(UserError, match=message):
         check_study({**STUDY, "claims": [CLAIM | change]})
+
+
+def test_a_job_that_names_seeds_or_recipes_has_their_runs_alone():
+    pairs = [["variant=r0", "seed=0"], ["variant=r1", "seed=1"], ["variant=r0", "seed=2"]]
+    assert [*with_recipes([["a=1"]], pairs)] == [["a=1", *pair] for pair in pairs]
+    parts = [*with_recipes([["a=1", "seed=1"], ["seed=2"], ["seed=9"]], pairs)]
+    assert parts == [["a=1", *pairs[1]], pairs[2]]
+    assert [*with_recipes([["variant=r0"]], pairs)] == [pairs[0], pairs[2]]
