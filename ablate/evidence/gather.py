@@ -246,8 +246,8 @@ def _origin(folder: Path, evaluation: str | None = None) -> dict[str, object]:
         evaluation: folder of the evaluation; None if there is none.
 
     Returns:
-        versions, commit, processor: versions of the libraries, the commit of the source code and
-            the model of the processor.
+        versions, commit, processor, instructions: versions of the libraries, the commit of the
+            source code, the model of the processor, and the instruction set that torch uses.
         code: digest of everything apart from the config that determines the results of a run: the
             source of every module that training and testing execute, the libraries, the data, the
             kind of device and so on. Runs of one arm have the same digest, unless they were made
@@ -262,7 +262,8 @@ def _origin(folder: Path, evaluation: str | None = None) -> dict[str, object]:
     rest = {key: trained[key] for key in BESIDE_CODE if key in trained}
     packages = {name: environment["packages"].get(name, "") for name in LIBRARIES}
     draws = (trained.get("config", {}).get("probe") or {}).get("draws")
-    given = {key: x for key in ("commit", "processor") if (x := environment.get(key))}
+    origin = ("commit", "processor", "instructions")
+    given = {key: x for key in origin if (x := environment.get(key))}
     return {
         "versions": {"python": environment["python"], **packages},
         **given,

@@ -124,6 +124,7 @@ class Run(End):
     versions: dict[str, str]
     commit: NotRequired[str]  # commit of ablate's source; missing in older evidence
     processor: NotRequired[str]  # model of the processor; missing in older evidence
+    instructions: NotRequired[str]  # instruction set of torch's kernels; missing in older evidence
     code: NotRequired[str]  # digest of everything that determines the results, except the config
     tuned: NotRequired[Tuned]
     matched: NotRequired[Levels]

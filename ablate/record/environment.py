@@ -26,6 +26,7 @@ def environment() -> Environment:
         "machine": platform.machine(),
         "system": platform.system(),
         "processor": processor(),
+        "instructions": instructions(),
         "cores": os.cpu_count(),
         "commit": source_commit(),
         "packages": packages(),
@@ -39,6 +40,15 @@ def processor() -> str:
     lines = cpu_info.read_text(encoding="utf-8").splitlines() if cpu_info.exists() else []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, platform.processor() or platform.machine())
+
+
+def instructions() -> str:
+    """Return the instruction set of torch's kernels, such as "AVX2" or "AVX512", which add numbers
+    in different orders.
+    """
+    import torch  # slow to import; a run has imported it
+
+    return torch.backends.cpu.get_cpu_capability()
 
 
 @functools.cache

@@ -52,6 +52,7 @@ class Environment(TypedDict):
     machine: str
     system: str
     processor: str
+    instructions: NotRequired[str]  # instruction set of torch's kernels; not in older records
     cores: int | None
     commit: str | None  # of this package's source (ablate.record.environment)
     packages: dict[str, str]  # versions

@@ -27,6 +27,7 @@ from ablate.stats.ties import above
 from ablate.verdict.floor import WITHOUT
 from ablate.verdict.independent import values_of
 from ablate.verdict.judge import Judged
+from ablate.verdict.processors import of_processors
 from ablate.verdict.sides import pairs
 
 IDLE = 0.2  # number of cores that other processes may use during a time measurement
@@ -60,6 +61,7 @@ def caveats(
         *(Caveat(**each, claims=[]) for each in whole),
         *_merged(_of_sizes, judged, evidence),
         *(Caveat(**each, claims=[]) for each in runs),
+        *of_processors(evidence, judged),
         *sorted(_merged(_of_claim, judged, evidence), key=lambda caveat: _place(caveat["code"])),
         *_of_correction(evidence, judged, waiting),
     ]

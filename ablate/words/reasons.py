@@ -59,6 +59,10 @@ TEMPLATES = {  # `Words` formats the values of a code
     "versions_differ": "The runs used different versions of some packages.",
     "code_differs": "Runs of the same arm had different code, libraries, initial weights, data or "
     "devices ({arms:listed}), so they differ by more than run-to-run variation.",
+    "processors_differ": "The arms differ in the proportion of runs on {processor}: {arms:each}. A "
+    "part of the effect may be that of the processor.",
+    "effect_by_processor": "The effect depends on the processor ({effects:each}; F test, "
+    "p = {p:.2g}), so that the interval may be too short.",
     "code_unknown": "Runs of an arm come from several sweeps that do not record their code.",
     # single claims
     "seeds_unpaired": "Of seed {seeds:listed}, a run or its metric is missing: not counted.",
@@ -191,7 +195,7 @@ def _one(value: Any) -> str:
     if isinstance(value, dict):
         return arm_label(value)
     if not isinstance(value, list):
-        return grouped(value)
+        return f"{value:.3g}" if isinstance(value, float) else grouped(value)
     if isinstance(value[0], dict):
         return listed([f"{m['mean']:.4g} for {m['value']} ({m['runs']} runs)" for m in value])
     return f"{value[0]} of {value[1]} runs"

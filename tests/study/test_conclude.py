@@ -269,6 +269,35 @@ def test_an_arm_made_with_different_code_is_a_caveat(claim, arms, evidence, code
     assert caveat_values == [{"arms": ["Pre-LN"]}] * mixed
 
 
+SLOW, FAST = {"processor": "EPYC", "instructions": "AVX2"}, {"processor": "Xeon"}
+BOTH = [FAST] * 4 + [SLOW] * 4
+
+
+@pytest.mark.parametrize(
+    ("post", "pre_on", "post_on", "found"),
+    [
+        ([1.0, 1.1, 0.9, 1.0, 1.1, 0.9, 1.0, 1.1], BOTH, BOTH, set()),
+        ([1.0, 1.1, 0.9, 1.0, 1.1, 0.9, 1.0, 1.1], BOTH, BOTH[::-1], set()),
+        ([1.0, 1.1, 0.9, 1.0, 1.1, 0.9, 1.0, 1.1], BOTH, [FAST] * 8, {"processors_differ"}),
+        ([1.0, 1.1, 0.9, 1.0, 2.1, 1.9, 2.0, 2.1], BOTH, BOTH, {"effect_by_processor"}),
+        ([1.0, 1.1, 0.9, 1.0, 2.1, 1.9, 2.0, 2.1], BOTH, [{}] * 8, set()),
+    ],
+)
+def test_runs_on_different_processors_are_a_caveat(
+    claim, arms, evidence, post, pre_on, post_on, found
+):
+    runs = arms([3.0, 2.8, 2.9, 3.1, 2.9, 3.0, 3.0, 3.1], post)
+    placed = [run | on for run, on in zip(runs, pre_on + post_on, strict=True)]
+    values = codes(conclude(evidence(placed, claim())))
+    assert values.keys() & {"processors_differ", "effect_by_processor"} == found
+    if "processors_differ" in found:
+        arms_on = {"Pre-LN": [4, 8], "Post-LN": [0, 8]}
+        assert values["processors_differ"] == {"processor": "EPYC with AVX2", "arms": arms_on}
+    if "effect_by_processor" in found:
+        effects = {"Xeon": 1.95, "EPYC with AVX2": 0.975}
+        assert values["effect_by_processor"]["effects"] == pytest.approx(effects)
+
+
 def test_older_runs_of_several_sweeps_that_do_not_record_their_code_are_a_caveat(
     claim, arms, evidence
 ):

@@ -419,7 +419,7 @@ def test_a_tuning_run_keeps_the_curve_from_which_its_score_is_computed(run):
 @pytest.mark.parametrize("commit", [{"commit": "4935ff1d"}, {"commit": None}, {}])
 def test_evidence_names_the_versions_and_the_commit_of_a_run(tmp_path, commit):
     made = {"python": "3.11", "packages": {"torch": "2.13.0", "unused": "1"}, **commit}
-    made |= {"processor": "EPYC"} if commit else {}
+    made |= {"processor": "EPYC", "instructions": "AVX2"} if commit else {}
     (tmp_path / "environment.json").write_text(json.dumps(made))
     (tmp_path / "identity.json").write_text("{}")
     kept_of_run = _origin(tmp_path)
@@ -427,3 +427,4 @@ def test_evidence_names_the_versions_and_the_commit_of_a_run(tmp_path, commit):
     assert "unused" not in kept_of_run["versions"]
     assert kept_of_run.get("commit") == commit.get("commit")
     assert kept_of_run.get("processor") == ("EPYC" if commit else None)
+    assert kept_of_run.get("instructions") == ("AVX2" if commit else None)

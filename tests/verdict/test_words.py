@@ -37,6 +37,8 @@ VALUES = {  # values with which the template of each code is rendered
     "sizes_differ": {"arms": {"Pre-LN": 110, "Post-LN": 100}},
     "busy_machine": {"cores": 1.4},
     "runs_failed": {"cells": [8]},
+    "processors_differ": {"processor": "AMD EPYC with AVX2", "arms": {"A": [3, 4], "B": [1, 4]}},
+    "effect_by_processor": {"effects": {"AMD EPYC": 0.21, "Intel Xeon": -0.03}, "p": 0.0021},
     "code_differs": {"arms": ["Pre-LN", "Post-LN"]},
     "runs_went_wrong": {"arms": {"Post-LN": 7}},
     "short_runs_went_wrong": {"arms": {"Post-LN": 7}, "steps": 600},
