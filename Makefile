@@ -6,8 +6,6 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 # set to the folder of the Multi30k text where there is no network
 MULTI30K ?= null
-# of a finished run of model=tiny on Multi30k, for make bench; without it a short one is trained
-RUN ?= null
 
 # what make experiments runs: what has committed evidence, and needs no corpus of its own
 EXPERIMENTS ?= $(filter-out %_multi30k speedrun, $(patsubst experiments/%/study.json, %, $(wildcard experiments/*/study.json)))
@@ -20,7 +18,7 @@ FAST = tests/package/test_structure.py tests/config/test_limits.py tests/config/
   $(REPORTS)::test_the_table_of_all_verdicts_is_that_of_the_experiments
 
 .PHONY: help docs setup ablate multi30k experiments ledger ledger-all site calibrate test test-fast test-slow \
-  test-cluster test-gpu lint type format bench bench-peers bench-growth clean
+  test-cluster test-gpu lint type format clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -98,15 +96,6 @@ type: $(READY) ## types alone
 format: $(READY) ## rewrite the code in the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-
-bench: $(READY) ## speed, memory and overhead beside a hand-written loop (an hour and more)
-	$(BIN)/python -m lab.bench.compare data.root=$(MULTI30K) run=$(RUN)
-
-bench-peers: $(READY) ## the same beside JoeyNMT, HF and CTranslate2, each installed in cache/peers
-	$(BIN)/python -m lab.bench.peers data.root=$(MULTI30K) run=$(RUN)
-
-bench-growth: $(READY) ## speed and memory against each size, as a figure
-	$(BIN)/python -m lab.bench.growth
 
 clean: ## remove the virtual environment and all caches, but no results
 	rm -rf $(VENV) cache .mypy_cache .ruff_cache .pytest_cache

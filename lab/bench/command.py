@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from omegaconf import OmegaConf
@@ -69,22 +68,15 @@ def environment(threads: int, **more: str) -> dict[str, str]:
     return {**plain, "OMP_NUM_THREADS": str(threads), **more}
 
 
-def start(
-    command: Sequence[str],
-    env: dict[str, str],
-    python: str = sys.executable,
-    folder: Path | None = None,
-) -> Any:
+def start(command: Sequence[str], env: dict[str, str]) -> Any:
     """Start a Python process with pipes as its stdin and stdout, and return its Popen object.
 
     Args:
         command: arguments of the interpreter.
         env: environment variables.
-        python: path of the interpreter.
-        folder: working folder; None: that of this process.
     """
     pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    return subprocess.Popen([python, *command], env=env, cwd=folder, encoding="utf-8", **pipes)
+    return subprocess.Popen([sys.executable, *command], env=env, encoding="utf-8", **pipes)
 
 
 def finish(process: Any) -> dict[str, Any]:
@@ -102,12 +94,7 @@ def finish(process: Any) -> dict[str, Any]:
     return figures
 
 
-def run(
-    command: Sequence[str],
-    env: dict[str, str],
-    python: str = sys.executable,
-    folder: Path | None = None,
-) -> Any:
+def run(command: Sequence[str], env: dict[str, str]) -> Any:
     """Run a Python process, and return its last line of output, parsed as JSON.
 
     The arguments are those of `start`.
@@ -115,7 +102,7 @@ def run(
     Raises:
         UserError: the process has failed or printed nothing.
     """
-    return finish(start(command, env, python, folder))
+    return finish(start(command, env))
 
 
 def _check_number(key: str, value: Any, default: float) -> None:

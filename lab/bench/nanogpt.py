@@ -14,19 +14,25 @@ from the same weights and batches.
 import json
 import math
 import statistics
+import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ablate.errors import UserError
+from ablate.record.sealed import read_result
+from ablate.record.types import Result
 from lab.bench.command import environment, exit_on_user_error, options, run
-from lab.bench.language_models import pace, trained
 
 DEFAULTS = {"seeds": 5, "steps": 2000, "to": "results/nanogpt.jsonl"}
 HEAD = "| seed | nats per character: by hand | ablate | difference | ms a step: by hand | ablate |"
 RULE = "|---|---:|---:|---:|---:|---:|"
+Clock = list[tuple[int, float]]  # number of steps, and the time in seconds after these steps
 
 
 class Side(NamedTuple):
@@ -55,11 +61,44 @@ def by_command(seed: int, steps: int, rest: Sequence[str]) -> Side:
     """
     budget = [f"budget.steps={steps}", f"budget.validate_every={steps}"]
     words = ["scale=nanogpt", "logger=none", f"seed={seed}", *budget, *rest]
-    result, clock = trained(words, environment(1), ("finished",))
+    result, clock = trained(words)
     metrics = result["metrics"]
     nll, size = metrics["val/nll_per_character"], metrics["parameters"]
     assert nll is not None and size is not None
     return Side(nll, pace(clock), int(size))
+
+
+def trained(overrides: Sequence[str]) -> tuple[Result, Clock]:
+    """Train with `python -m ablate`; return the result of the run and the times of its steps.
+
+    Raises:
+        UserError: the run has not finished.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "ablate", *overrides, f"paths.results={folder}"]
+        done = subprocess.run(command, env=environment(1), stdout=subprocess.DEVNULL, check=False)
+        runs = sorted(Path(folder).glob("runs/*/"))
+        result = read_result(runs[0]) if runs else None
+        if done.returncode or result is None or result["status"] != "finished":
+            raise UserError(f"{' '.join(command[1:])} has left no result")
+        return result, read_clock(runs[0] / "metrics.jsonl")
+
+
+def read_clock(path: Path) -> Clock:
+    """Return the steps and times of a run from its metrics.jsonl, without lines of validations."""
+    lines = [json.loads(text) for text in path.read_text(encoding="utf-8").splitlines()]
+    return [(line["step"], line["time"]) for line in lines if "val/nll" not in line]
+
+
+def pace(clock: Clock) -> float:
+    """Return the median seconds per step over the windows between two log lines of a run.
+
+    Raises:
+        UserError: the run has fewer than two log lines.
+    """
+    if len(clock) < 2:
+        raise UserError("steps are too few to be timed: give twice trainer.log_every_n_steps")
+    return statistics.median((b - a) / (j - i) for (i, a), (j, b) in pairwise(clock))
 
 
 def line(name: str, hand: Side, ours: Side) -> str:

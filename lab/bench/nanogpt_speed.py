@@ -1,7 +1,6 @@
 """Compare the speed of `scale=nanogpt` with a hand-written training loop, on one thread each.
 
     python -m lab.bench.nanogpt_speed [what=[ROW,...]] [pairs=9] [steps=10] [OVERRIDES...]
-    python -m lab.bench.nanogpt_speed what=growth [pairs=3] [steps=2]
 
 Rows: laptop (4 layers, width 128, context 64, 12 contexts) and wide (6 layers, width 384, context
 256, 4 contexts). In these rows, `ablate` computes float32 products with oneDNN. In the rows
@@ -13,20 +12,16 @@ Each row has three sides: the loop, `ablate`, and `products`, which computes onl
 products of the linear maps of a step of `ablate`. Each side is a process. In each turn, one side
 after the other takes some steps while the other sides wait. `pairs` is the number of turns. Times
 are CPU times, or wall-clock times on a GPU.
-`growth` varies width, number of layers and context. It stores its points in
-lab/bench/nanogpt_speed.json, measures only missing points, and draws docs/images/nanogpt_speed.svg.
 """
 
 import json
 import statistics
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from ablate.errors import UserError
 from lab.bench.command import environment, exit_on_user_error, options, start
-from lab.bench.nanogpt_figure import draw
 from lab.bench.nanogpt_side import Sizes
 
 LAPTOP, WIDE = Sizes(4, 4, 128, 64, 12), Sizes(6, 6, 384, 256, 4)
@@ -41,19 +36,12 @@ ROWS = {
     "wide_bfloat16": (WIDE, BFLOAT16),
 }
 ON_GPU = {"gpu": (WIDE._replace(batch=64), ("trainer=gpu", "trainer.precision=bf16-mixed"))}
-GROWTH = {
-    "width": [LAPTOP._replace(width=width) for width in (64, 128, 256, 512)],
-    "layers": [LAPTOP._replace(layers=layers) for layers in (1, 2, 4, 8)],
-    "context": [LAPTOP._replace(context=n, batch=1024 // n) for n in (64, 128, 256, 512)],
-}
 DEFAULTS = {"pairs": 9, "steps": 10}
 HEAD = (
     "| row | ms a step: by hand | ablate | speed-up | middle half | products | MiB: by hand "
     "| ablate |"
 )
 RULE = "|---|---:|---:|---:|---|---:|---:|---:|"
-POINTS = Path(__file__).with_suffix(".json")
-FIGURE = Path(__file__).parents[2] / "docs" / "images" / "nanogpt_speed.svg"
 
 
 class Measured(NamedTuple):
@@ -136,42 +124,16 @@ def row(name: str, measured: Measured) -> str:
     return f"| {name} | {milliseconds} | {speed_up} | {share:.0%} | {memory} |"
 
 
-def grow(given: dict[str, Any], overrides: Sequence[str]) -> None:
-    """Measure and store the missing points of the figure, and draw the figure.
-
-    Args:
-        given: values of the options `pairs` and `steps`.
-        overrides: overrides of `ablate`.
-    """
-    points = json.loads(POINTS.read_text(encoding="utf-8")) if POINTS.exists() else []
-    measured = {(point["axis"], point["value"]) for point in points}
-    for axis, sizes in ((axis, sizes) for axis, line in GROWTH.items() for sizes in line):
-        value = getattr(sizes, axis)
-        if (axis, value) in measured:
-            continue
-        seconds = measure(sizes, overrides, turns=given["pairs"], steps=given["steps"])
-        rates = {side: sizes.tokens / seconds.median(side) for side in seconds.seconds}
-        points.append({"axis": axis, "value": value, **rates})
-        print(json.dumps(points[-1]), flush=True)
-        POINTS.write_text(json.dumps(points, indent=1) + "\n", encoding="utf-8")
-    draw(points, FIGURE)
-
-
 @exit_on_user_error
 def main() -> None:
-    """Measure and print the selected rows; if `growth` is selected, draw the figure, too."""
-    all_rows = ROWS | ON_GPU
-    names = [*all_rows, "growth"]
-    given, rest = options(sys.argv[1:], {**DEFAULTS, "what": list(ROWS)}, names)
-    rows = [name for name in given["what"] if name in all_rows]
-    if rows:
-        print(f"{HEAD}\n{RULE}", flush=True)
-    for name in rows:
-        sizes, overrides = all_rows[name]
+    """Measure and print the selected rows."""
+    rows = ROWS | ON_GPU
+    given, rest = options(sys.argv[1:], {**DEFAULTS, "what": list(ROWS)}, [*rows])
+    print(f"{HEAD}\n{RULE}", flush=True)
+    for name in given["what"]:
+        sizes, overrides = rows[name]
         how = {"turns": given["pairs"], "steps": given["steps"]}
         print(row(name, measure(sizes, [*overrides, *rest], **how)), flush=True)
-    if "growth" in given["what"]:
-        grow(given, rest)
 
 
 if __name__ == "__main__":

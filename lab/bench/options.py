@@ -13,6 +13,8 @@ that the option trains. They do not show that it helps.
 """
 
 import json
+import os
+import platform
 import statistics
 import sys
 import tempfile
@@ -33,7 +35,6 @@ from ablate.train.resolve import resolve
 from ablate.train.run import run as run_job
 from lab.bench.command import exit_on_user_error, options
 from lab.bench.ours import compose, peak_mib
-from lab.bench.record import machine
 
 RESULTS = Path(__file__).parent / "options.json"
 WARM_UP = 20  # steps that are not timed
@@ -149,21 +150,19 @@ def measure(steps: int, words: Sequence[str]) -> dict[str, float]:
 
 
 def read(path: Path) -> dict[str, Row]:
-    """Return the rows of a file by option; {} if there is no file.
-
-    Raises:
-        UserError: the file has other content.
-    """
-    if not path.exists():
-        return {}
-    try:
-        rows: dict[str, Row] = json.loads(path.read_text(encoding="utf-8"))
-        whole = all(row.keys() == Row.__annotations__.keys() for row in rows.values())
-    except (ValueError, AttributeError):
-        whole = False
-    if not whole:
-        raise UserError(f"{path} has no rows of this table; remove it and measure again.")
+    """Return the rows of a file by option; {} if there is no file."""
+    rows: dict[str, Row] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return rows
+
+
+def machine() -> str:
+    """Return a description of this machine: processor, cores, AMX, and the version of torch."""
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text(encoding="utf-8").split("\n\n")[0].splitlines() if path.exists() else []
+    about = {key.strip(): value.strip() for key, _, value in (x.partition(":") for x in lines)}
+    amx = "AMX" if "amx_tile" in about.get("flags", "").split() else "no AMX"
+    name = about.get("model name") or platform.processor() or platform.machine()
+    return f"{name}, {os.cpu_count()} cores, {amx}, torch {torch.__version__}"
 
 
 def table(rows: Mapping[str, Row]) -> str:

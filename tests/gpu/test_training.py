@@ -1,21 +1,13 @@
-"""Whole runs on the device: again, interrupted, at the scale of a GPU, and how fast."""
+"""Whole runs on the device: again, interrupted, and at the scale of a GPU."""
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 
-from ablate.train.job import prepare_data
 from ablate.train.module import Training
 from ablate.train.resolve import resolve
 from ablate.train.run import run
-from lab.bench.export import export_text
-
-ROOT = Path(__file__).resolve().parents[2]
-SECONDS, WARM_UP = 20, 5  # of each measurement of speed
 
 
 class Killed(BaseException):
@@ -82,32 +74,3 @@ def test_the_scale_of_a_gpu_trains_and_is_tested(compose, small, trainer, tmp_pa
     result = run(resolve(compose("scale=gpu", *words, "data=toy", "batch.tokens=512", *trainer)))
     assert result["status"] in ("finished", "collapsed")
     assert result["metrics"]["test/nll"] > 0
-
-
-# the loop is kept as it was measured, on processors: what it makes lies elsewhere by default
-LOOP = """
-import runpy, sys, torch
-torch.set_default_device(sys.argv.pop(1))
-runpy.run_path("lab/bench/baseline.py", run_name="__main__")
-"""
-
-
-def test_speed_beside_a_loop_by_hand(compose, small, trainer, device, tmp_path):
-    """Prints target tokens per second of both, in float32, on the same text."""
-    text = [word for word in small if word.startswith(("data.", "paths."))]
-    words = ["scale=cpu", "model=tiny", "logger=none", "batch.tokens=4096", *text, *trainer]
-    export_text(prepare_data(resolve(compose(*words))), tmp_path)
-    ours = read_last_line(
-        "-m", "lab.bench.ours", "train", SECONDS, "-", *words, f"--warm-up={WARM_UP}"
-    )
-    sizes = ("--data", tmp_path, "--seconds", SECONDS, "--warmup", WARM_UP)
-    theirs = read_last_line("-c", LOOP, device, "train", *sizes)
-    print(f"{device}: {ours['rate']:.0f} tokens/s, by hand {theirs['tgt_tok_s_mean']}")
-    assert ours["rate"] > 0.5 * theirs["tgt_tok_s_mean"]
-
-
-def read_last_line(*words):
-    """What a process says in its last line."""
-    command = [sys.executable, *map(str, words)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    return json.loads(done.stdout.splitlines()[-1])

@@ -53,21 +53,3 @@ def test_a_process_that_fails_gives_no_figure():
 
     with pytest.raises(UserError, match="ended with status 3 and no figure"):
         run(["-c", "import sys; print('{}'); sys.exit(3)"], environment(1))
-
-
-def test_a_mistake_ends_a_command_with_one_sentence(monkeypatch, capsys):
-    from lab.bench.compare import main
-
-    monkeypatch.setattr("sys.argv", ["compare", "what=nothing"])
-    with pytest.raises(SystemExit, match="2"):
-        main()
-    message = capsys.readouterr().err
-    assert message.startswith("bench: what=nothing: there is no such row; allowed is train_")
-    assert message.count("\n") == 1
-
-
-def test_a_run_without_weights_is_named(tmp_path):
-    from lab.bench.setting import Setting
-
-    with pytest.raises(UserError, match=r"has no weights\.pt; give the folder of a finished run"):
-        _ = Setting({"run": str(tmp_path)}, [], tmp_path).run
