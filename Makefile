@@ -74,7 +74,7 @@ test-fast: $(READY) ## tests of config, structure, verdict and ledger, and a sma
 	OMP_NUM_THREADS=1 $(BIN)/python -m ablate scale=smoke logger=none fresh=true paths.results=results/fast
 
 test-slow: $(READY) ## the long tests
-	$(BIN)/pytest -m slow --timeout 1800
+	$(BIN)/pytest -m slow --timeout 1800 $(SLOW)
 
 test-cluster: $(READY) ## workers that are killed, and the engines that are installed (half an hour)
 	$(BIN)/pytest -m slow --timeout 1800 -rs tests/cluster
