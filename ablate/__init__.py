@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ablate.model.base import Model
     from ablate.referee.compare import Comparison
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 
 def load(source: str | PathLike[str] = "results", *, curves: bool = False) -> "DataFrame":
