@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> None:
         page = arguments.to.read_text(encoding="utf-8")
     for title in SECTIONS:  # before the simulations, which take long
         find_section(page, title, 1)
-    find_section(page, robustness.TITLE, 4)
+    find_section(page, robustness.TITLE, 2)
     shares = calibrate(arguments.sweeps, arguments.seeds)
     kept = keep(shares, arguments.sweeps)
     weak = stress(arguments.sweeps, arguments.seeds)

@@ -17,7 +17,7 @@ def add_arguments(parser: Parser) -> None:
     """Declare the numbers of simulated studies, of seeds and of comparisons, and the files."""
     parser.add_key("sweeps", "studies of each cell", whole(1), 10000)
     parser.add_key("seeds", "seeds per arm", several(whole(3)), [3, 5, 10, 20])
-    parser.add_key("comparisons", "arms against the baseline", several(whole(1)), [1, 3, 12, 38])
+    parser.add_key("comparisons", "arms against the baseline", several(whole(1)), [3, 12, 38])
     parser.add_key(
         "to", "the page whose tables are replaced", PATH, Path("docs/explanation/moderation.md")
     )

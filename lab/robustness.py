@@ -1,8 +1,8 @@
 """Measure how often verdicts are false if the noise is not normal; takes about two minutes.
 
-Replaces the tables on such noise in docs/explanation/calibration.md, and draws the figure of power
-against false verdicts. The exit status is 1 if a percentage of false verdicts is above the allowed
-percentage by more than the error of the simulation.
+Replaces the tables on such noise in docs/explanation/calibration.md. The exit status is 1 if a
+percentage of false verdicts is above the allowed percentage by more than the error of the
+simulation.
 """
 
 import argparse
@@ -16,21 +16,20 @@ FIRST = "drawing skewed, heavy-tailed and growing noise"
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the numbers of simulated sweeps and of seeds, and the files of the results."""
+    """Declare the numbers of simulated sweeps and of seeds, and the page of the results."""
     parser.add_key("sweeps", "sweeps of each shape and number of seeds", whole(1), 4000)
     parser.add_key("seeds", "seeds per arm", several(whole(3)), [3, 5, 7, 10, 20])
     parser.add_key(
         "to", "the page whose tables are replaced", PATH, Path("docs/explanation/calibration.md")
     )
-    parser.add_key("figure", "the curve", PATH, Path("docs/images/level_and_power.svg"))
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Simulate, replace the tables, draw the curve and print the tables.
+    """Simulate, replace the tables, and print the tables.
 
     Raises:
-        UserError: the page cannot be read, the page has no such section with four tables, or a
-            file cannot be written.
+        UserError: the page cannot be read, the page has no such section with two tables, or the
+            page cannot be written.
         SystemExit: a percentage of false verdicts is too high.
     """
     from ablate.record.files import write_text, writing
@@ -45,17 +44,13 @@ def run(arguments: argparse.Namespace) -> None:
         tables,
     )
     from lab.calibration.tables import markdown
-    from lab.calibration.tradeoff import curves, draw_figure
 
     rates = robustness(arguments.sweeps, arguments.seeds)
-    prices = curves(arguments.sweeps)
     wrong = wrong_headlines(min(LEDGERS, arguments.sweeps), [*FEW_AND_ENOUGH])
-    results = tables(rates, prices, wrong)
+    results = tables(rates, wrong)
     with writing(arguments.to):
         page = arguments.to.read_text(encoding="utf-8")
         write_text(arguments.to, replaced(page, results, arguments.sweeps))
-    with writing(arguments.figure):
-        draw_figure(prices, arguments.figure)
     print("\n".join(map(markdown, results)))
     if failures(checked(rates, wrong, arguments.sweeps)):
         sys.exit(1)

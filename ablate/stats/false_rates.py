@@ -1,9 +1,9 @@
 """Return measured rates of false verdicts when the noise is skewed, clustered or long-tailed.
 
-`python -m lab.robustness` measures these rates, and docs/explanation/calibration.md has the results
-for every shape of noise; the tables in this module have the largest rate over all shapes. Where the
-error is borrowed from the other arms of a study, the rates are those of `python -m lab.moderation`
-and docs/explanation/moderation.md; they are largest if one arm is skewed and all others are quiet.
+`python -m lab.robustness` measures these rates (docs/explanation/calibration.md). The tables in
+this module have the largest rate over all shapes of noise. Where the error is borrowed from the
+other arms of a study, the rates are those of `python -m lab.moderation`
+(docs/explanation/moderation.md); they are largest if one arm is skewed and all others are quiet.
 Every verdict on a mean states this rate, even if the noise looks normal, because a few seeds may
 not show a long tail. Beside the rate, the verdict names the reason: few seeds, visible skewness,
 two clusters, or a tail that so few seeds cannot show.

@@ -11,10 +11,10 @@ quantile is kept constant beyond the 2.5 % point of t.
 Source: Johnson 1978, Journal of the American Statistical Association 73, 536, for the quantile.
 What differs: Johnson takes g = s, the skewness of the differences. Ten seeds underestimate a
 skewness of 2 by half, and the noise of the other arm hides the skewness. The two constants in g are
-a trade-off between error rate and power; docs/explanation/statistics.md shows the curve, and
-`python -m lab.robustness` draws it. Johnson's term is the first of an expansion around the centre.
-In the far tail, which Holm's correction needs, this quadratic term would outgrow the quantile, so
-that five skewed seeds could not show any effect, however large.
+a trade-off between error rate and power (docs/explanation/statistics.md). `python -m
+lab.robustness` measures the error rates. Johnson's term is the first of an expansion around the
+centre. In the far tail, which Holm's correction needs, this quadratic term would outgrow the
+quantile, so that five skewed seeds could not show any effect, however large.
 """
 
 import math

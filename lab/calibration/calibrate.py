@@ -11,7 +11,6 @@ from rich.progress import track
 from ablate.stats.estimate import Estimate
 from lab.calibration.fishing import ROUTES, fishing
 from lab.calibration.planned import PROMISES, of_translations, promised
-from lab.calibration.rivals import Weights
 from lab.calibration.sequential import CASES, sequential
 from lab.calibration.simulate import KINDS, Design
 from lab.calibration.tables import Promises, Results, Tried, noise_of
@@ -23,7 +22,7 @@ CHUNK = 50  # sweeps per step of the progress bar
 SEED = 0
 
 
-def simulate(kind: str, seeds: int, sweeps: int, number: int = 0, *, rivals: bool = True) -> Marks:
+def simulate(kind: str, seeds: int, sweeps: int, number: int = 0) -> Marks:
     """Return the sum of the marks of `sweeps` simulated sweeps (`lab.calibration.trial`).
 
     Args:
@@ -31,13 +30,10 @@ def simulate(kind: str, seeds: int, sweeps: int, number: int = 0, *, rivals: boo
         seeds: seeds per arm.
         sweeps: number of sweeps.
         number: number of this chunk of sweeps; different chunks have different random numbers.
-        rivals: whether other intervals are computed too, to be compared with those of `ablate`.
     """
     rng = np.random.default_rng([SEED, list(KINDS).index(kind), seeds, number])
-    # all sweeps and chunks share one set of bootstrap weights
-    weights = Weights.draw(seeds, SENTENCES, np.random.default_rng(SEED)) if rivals else None
     design = Design.with_effects(KINDS[kind], (0.0, 0.0, MARGIN))
-    trial = SimulatedSweep(design, seeds, SENTENCES, MARGIN, weights)
+    trial = SimulatedSweep(design, seeds, SENTENCES, MARGIN)
     return total(trial.run(rng) for _ in range(sweeps))
 
 

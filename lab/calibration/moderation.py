@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special, stats
 
-from ablate.stats.moderated import arm_noise, log_variances, trigamma_inverse
+from ablate.stats.moderated import arm_noise
 from ablate.stats.skew import ALLOWANCE, FACTOR, FURTHEST
 from ablate.verdict.contrast import scores_of
 from ablate.verdict.study_checks import load_evidence
@@ -60,26 +60,6 @@ def own_skew(scores: Scores, tails: Sequence[float]) -> list[Ends]:
     return _ends(scores, tails, effect, error, np.full(len(scores), scores.shape[-1] - 1.0))
 
 
-def smyth(scores: Scores, tails: Sequence[float]) -> list[Ends]:
-    """Return the ends of limma's moderated t interval for the paired differences to the baseline.
-
-    The variances of all comparisons are moderated; there is no correction for skewness.
-    """
-    effect, error = _paired(scores)
-    n, comparisons = scores.shape[-1], scores.shape[-2] - 1
-    if comparisons < 2:
-        return textbook(scores, tails)
-    measured = (scores[:, 1:] - scores[:, :1]).var(-1, ddof=1)
-    df = np.full(measured.shape, n - 1.0)
-    logs, noise = log_variances(measured, df)
-    excess = np.maximum(logs.var(-1, ddof=1) - noise.mean(-1), 1e-4)
-    prior = 2 * trigamma_inverse(excess)
-    centre = np.exp(logs.mean(-1) + special.digamma(prior / 2) - np.log(prior / 2))
-    variance = (prior * centre + df[:, 0] * measured[:, 0]) / (prior + df[:, 0])
-    total = np.minimum(prior + df[:, 0], df.sum(-1))
-    return _symmetric(effect, (variance / n) ** 0.5, total, tails)
-
-
 def moderated(scores: Scores, tails: Sequence[float]) -> list[Ends]:
     """Return the ends of the interval that `ablate` uses for studies (ablate.stats.moderated)."""
     noise, n = arm_noise(scores), scores.shape[-1]
@@ -100,7 +80,6 @@ def moderated(scores: Scores, tails: Sequence[float]) -> list[Ends]:
 METHODS: dict[str, Method] = {
     "t": textbook,
     "rule 1": own_skew,
-    "Smyth's moderated t": smyth,
     "rule 2": moderated,
 }
 

@@ -20,6 +20,7 @@ from lab.calibration.moderation import (
     resampled,
     resampled_arms,
 )
+from lab.calibration.shapes import BEYOND, PROMISED
 from lab.calibration.tables import Cells
 
 COMPARED = (1, 3, 8, 12, 38)  # comparisons for which the power is shown
@@ -45,51 +46,52 @@ def tables(
     residuals: Sequence[Residuals],
 ) -> dict[str, list[list[Cells]]]:
     """Return the tables of each section of the page."""
-    committed = {
-        "residuals of all arms of a study": resampled(residuals),
-        "each arm with its own residuals": resampled_arms(residuals),
-    }
     groups: dict[str, Mapping[str, Study]] = {
-        "Shapes of calibration.md": ALIKE,
-        "Shapes kept aside": ASIDE,
-        "One outlying arm": OUTLIERS | SKEWED_OUTLIERS,
-        "Residuals of committed runs": committed,
+        "all arms normal": {"normal": ALIKE["normal"]},
+        f"worst of {len(PROMISED)} shapes of calibration.md": {x: ALIKE[x] for x in PROMISED},
+        f"worst of its {len(BEYOND)} shapes without promise": {x: ALIKE[x] for x in BEYOND},
+        f"worst of {len(ASIDE)} shapes kept aside": ASIDE,
+        "one unskewed arm with another variance": OUTLIERS,
+        "one skewed arm among normal arms": SKEWED_OUTLIERS,
+        "residuals of committed runs": {
+            "residuals of all arms of a study": resampled(residuals),
+            "each arm with its own residuals": resampled_arms(residuals),
+        },
     }
-    return {"Power": [_power(power, seeds)]} | {
-        title: [_levels(studies, sweeps, seeds, k) for k in comparisons]
-        for title, studies in groups.items()
-    }
+    false = [["noise", "rule, comparisons", *(f"{n} seeds" for n in seeds)]]
+    for name, studies in groups.items():
+        rows: dict[str, list[list[Rates]]] = {"1": [[] for _ in seeds]}
+        for k in comparisons:
+            rows[f"2, {k}"] = []
+            for place, n in enumerate(seeds):
+                both = [_rates(shape, study, sweeps, n, k) for shape, study in studies.items()]
+                rows["1"][place] += [before for before, _ in both]
+                rows[f"2, {k}"].append([now for _, now in both])
+        first = [name, *[""] * len(comparisons)]
+        false += [
+            [label, rule, *map(_worst, cells)]
+            for label, (rule, cells) in zip(first, rows.items(), strict=True)
+        ]
+    return {"Power": [_power(power, seeds)], "False verdicts": [false]}
+
+
+def _rates(shape: str, study: Study, sweeps: int, seeds: int, k: int) -> tuple[Rates, Rates]:
+    """Return the rates of false verdicts of both rules in studies of k comparisons."""
+    scores = study(sweeps, k + 1, seeds, np.random.default_rng([seeds, k, len(shape)]))
+    return false_rates(METHODS["rule 1"], scores), false_rates(METHODS[OURS], scores)
+
+
+def _worst(rates: Sequence[Rates]) -> str:
+    """Return the largest rate of each kind of test."""
+    return " / ".join(_percent(max(kind)) for kind in zip(*rates, strict=True))
 
 
 def _power(power: Powers, seeds: Sequence[int]) -> list[Cells]:
-    table = [["comparisons, method", *(f"{n} seeds" for n in seeds)]]
-    for k in COMPARED:
-        for name in METHODS:
-            cells = [_percent(power[name, k, n]) for n in seeds]
-            table.append([f"{k}, {name}", *cells])
-    return [*table, ["known variance", *(_percent(limit(n)) for n in seeds)]]
-
-
-def _levels(
-    studies: Mapping[str, Study], sweeps: int, seeds: Sequence[int], comparisons: int
-) -> list[Cells]:
-    heads = (f"{name}, {n} seeds" for n in seeds for name in SHOWN)
-    table = [[f"noise, {comparisons} comparisons", *heads]]
-    for name, study in studies.items():
-        cells = []
-        for n in seeds:
-            rng = np.random.default_rng([n, comparisons, len(name)])
-            scores = study(sweeps, comparisons + 1, n, rng)
-            cells += [_cell(false_rates(METHODS[method], scores)) for method in SHOWN]
-        table.append([name, *cells])
-    return table
-
-
-SHOWN = ("rule 1", OURS)
-
-
-def _cell(rates: Rates) -> str:
-    return " / ".join(map(_percent, rates))
+    rows = {name: [power[name, 1, n] for n in seeds] for name in ("t", "rule 1")}
+    rows |= {f"{OURS}, {k} comparisons": [power[OURS, k, n] for n in seeds] for k in COMPARED[1:]}
+    rows["known variance"] = [limit(n) for n in seeds]
+    head = ["method", *(f"{n} seeds" for n in seeds)]
+    return [head, *([name, *map(_percent, shares)] for name, shares in rows.items())]
 
 
 def _percent(share: float) -> str:

@@ -16,10 +16,9 @@ import numpy as np
 
 from ablate.stats.estimate import estimate
 from lab.calibration.check import Row
-from lab.calibration.headlines import Wrong, wrong_headlines
+from lab.calibration.headlines import DESIGNS, NOISES, WRONG, Wrong, wrong_headlines
 from lab.calibration.shapes import BEYOND, PROMISED, SHAPES, Seeds
 from lab.calibration.tables import Cells, with_tables
-from lab.calibration.tradeoff import Curve, curves
 
 ALPHA = 0.05
 SWEEPS, SEEDS = 4000, (3, 5, 7, 10, 20)
@@ -37,10 +36,10 @@ def measured(page: str) -> str:
     """Simulate with the default numbers of sweeps and seeds, and return the page with the results.
 
     Raises:
-        UserError: the page has no such section with four tables.
+        UserError: the page has no such section with two tables.
     """
     wrong = wrong_headlines(LEDGERS, [*FEW_AND_ENOUGH])
-    return replaced(page, tables(robustness(SWEEPS, [*SEEDS]), curves(SWEEPS), wrong), SWEEPS)
+    return replaced(page, tables(robustness(SWEEPS, [*SEEDS]), wrong), SWEEPS)
 
 
 def robustness(sweeps: int, seeds: list[int]) -> Robustness:
@@ -93,44 +92,44 @@ def checked(robustness: Robustness, wrong: Wrong, sweeps: int) -> list[Row]:
 TITLE = "Noise that is not normal"
 
 
-def tables(robustness: Robustness, prices: dict[str, Curve], wrong: Wrong) -> list[list[Cells]]:
-    """Return the four tables of the section in docs/explanation/calibration.md.
+def tables(robustness: Robustness, wrong: Wrong) -> list[list[Cells]]:
+    """Return the two tables of the section in docs/explanation/calibration.md.
 
     Args:
         robustness: rates of false verdicts.
-        prices: false verdicts and power of each method (`lab.calibration.tradeoff`).
         wrong: rates of wrong headlines.
     """
-    price = [["method", "largest percentage", "power", "power at 4 %"]]
-    for name, curve in prices.items():
-        shares = (curve.level, curve.power, curve.power_allowed)
-        price.append([name, *map(_percent, shares)])
-    headlines = [["noise, seeds, sentence", "supported", "refuted"]]
-    for noise, seeds, sentence in dict.fromkeys(key[:3] for key in wrong):
-        cells = [_percent(wrong[noise, seeds, sentence, word]) for word in ("supported", "refuted")]
-        headlines.append([f"{noise}, {seeds}, {sentence}", *cells])
-    promised, beyond = (_table(robustness, [*names]) for names in (PROMISED, BEYOND))
-    return [promised, beyond, price, headlines]
+    seeds = sorted({n for _, n in robustness})
+    rows: dict[str, list[str]] = {"normal": ["normal"]}
+    rows |= {f"largest of {len(PROMISED)} distributions": [*PROMISED]}
+    rows |= {name: [name] for name in BEYOND}
+    rates = [["noise", *(f"{n} seeds" for n in seeds)]]
+    for row, names in rows.items():
+        rates.append([row, *(_cell([robustness[name, n] for name in names]) for n in seeds)])
+    return [rates, _headlines(wrong)]
+
+
+def _cell(rates: list[Rates]) -> str:
+    return " / ".join(_percent(max(x[k] for x in rates)) for k in (ONE_SIDED, EQUIVALENCE, PLAIN))
+
+
+def _headlines(wrong: Wrong) -> list[Cells]:
+    columns = [(n, word) for n in sorted({key[1] for key in wrong}) for word in WRONG]
+    table = [["sentence", *(f"{word}, {n} seeds" for n, word in columns)]]
+    for design in DESIGNS:
+        shares = (max(wrong[noise, n, design, word] for noise in NOISES) for n, word in columns)
+        table.append([design, *map(_percent, shares)])
+    return table
 
 
 def replaced(page: str, tables: list[list[Cells]], sweeps: int) -> str:
     """Return the page with new tables in its section with the heading TITLE.
 
     Raises:
-        UserError: the page has no such section with four tables.
+        UserError: the page has no such section with two tables.
     """
     page = re.sub(r"[\d,]+(?= simulated sweeps for each cell)", f"{sweeps:,}", page)
     return with_tables(page, TITLE, tables)
-
-
-def _table(robustness: Robustness, names: list[str]) -> list[Cells]:
-    seeds = sorted({n for _, n in robustness})
-    table = [["noise", *(f"{n} seeds" for n in seeds)]]
-    for name in names:
-        rates = (robustness[name, n] for n in seeds)
-        cells = [" / ".join(_percent(x[k]) for k in (ONE_SIDED, EQUIVALENCE, PLAIN)) for x in rates]
-        table.append([name, *cells])
-    return table
 
 
 def _percent(share: float) -> str:

@@ -16,8 +16,7 @@ from lab.calibration.check import Row, failures
 from lab.calibration.planned import PROMISES
 from lab.calibration.sequential import FALSE as FALSE_STAGED
 from lab.calibration.sequential import FIXED, STAGED, USED
-from lab.calibration.simulate import MEASURED
-from lab.calibration.trial import ALPHA, OURS, RIVALS, Marks
+from lab.calibration.trial import ALPHA, INTERVAL, Marks
 
 Cell = tuple[str, int]  # kind of noise, number of seeds
 Results = dict[Cell, Marks]
@@ -26,31 +25,29 @@ Weak = dict[tuple[str, int], Marks]  # result of lab.calibration.stress.stress
 Cells = list[str]
 TABLE = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
 
-FALSE = {
-    "superiority supported at effect 0": "superiority at effect 0: supported",
-    "refuted at effect 0": "superiority at effect 0: refuted",
-    "refuted at the margin": "superiority at the margin: refuted",
-    "at least the margin, at the margin": f"superiority at the margin: {LARGE}",
-    "equivalence supported at +margin": "equivalence at +margin: supported",
-    "at -margin": "equivalence at -margin: supported",
-    "equivalence refuted at +margin": "equivalence at +margin: refuted",
-    "refuted at -margin": "equivalence at -margin: refuted",
-    "non-inferiority supported at -margin": "non-inferiority at -margin: supported",
-    "non-inferiority refuted at -margin": "non-inferiority at -margin: refuted",
-    "trend supported at slope 0": "trend at slope 0: supported",
-    "refuted at slope 0": "trend at slope 0: refuted",
-    "any of three claims": "family",
-}
-# Errors that may happen at a rate of alpha; all others are allowed at alpha / 2.
+# errors that may happen at a rate of alpha / 2, and at a rate of alpha
+HALF = (
+    "superiority at effect 0: supported",
+    "superiority at effect 0: refuted",
+    "superiority at the margin: refuted",
+    f"superiority at the margin: {LARGE}",
+    "equivalence at +margin: refuted",
+    "equivalence at -margin: refuted",
+    "non-inferiority at -margin: supported",
+    "non-inferiority at -margin: refuted",
+    "trend at slope 0: supported",
+    "trend at slope 0: refuted",
+)
 WHOLE = ("equivalence at +margin: supported", "equivalence at -margin: supported", "family")
+FALSE = (*HALF, *WHOLE)
 PROMISED_POWER = 0.77  # 80 % is promised, and 3 points less are allowed
 SHARES = np.arange(0, 101) / 100  # proportions of runs that go wrong
 DIVERGING = (0.1, 55.0)  # probability that a run of the treatment diverges; its loss in BLEU
 
 
 SECTIONS = (  # sections of the page that have one table each
-    *("Noise", "Intervals", "False verdicts", "Power", "Seeds needed", "Grouped sentences"),
-    *("Tuned arms", "Planned looks", "Fishing", "Stability", "What no interval of means can know"),
+    *("Verdicts on means", "Seeds needed", "Grouped sentences", "Tuned arms", "Planned looks"),
+    *("Fishing", "Stability", "What no interval of means can know"),
 )
 
 
@@ -98,23 +95,16 @@ def document(
     seeds = sorted({n for _, n in results})
     paragraph = (
         "This page shows by simulation how often verdicts are wrong. `python -m lab.calibrate` "
-        "writes this page. Unless a section says otherwise, each row of a table summarises "
-        f"{sweeps:,} simulated sweeps. In the sections up to *Seeds needed*, a simulated run has, "
-        f"for each of {sentences} test sentences, the numbers of matching n-grams from which BLEU "
-        "is computed. "
-        f"The code that judges real sweeps also judges the simulated sweeps, at alpha = {ALPHA}. "
-        f"A measured 5 % has a standard error of {error:.1f} points. Because the page has many "
-        "percentages, some of them differ from their true value by two to three standard errors. "
+        f"writes this page. Each row of a table summarises {sweeps:,} simulated sweeps unless a "
+        "section says otherwise. The code that judges real sweeps also judges the simulated "
+        f"sweeps, at alpha = {ALPHA}. A measured 5 % has a standard error of {error:.1f} points. "
         "A row fails if the lower 99 % bound of its percentage, corrected for the number of rows "
         "(Bonferroni), is above the allowed percentage. "
         "Rows that fail: " + ("; ".join(failed) or "none") + "."
     )
     page = re.sub(r"^This page .*$", lambda _: paragraph, page, count=1, flags=re.MULTILINE)
     tables = {
-        "Noise": _noise_table(results),
-        "Intervals": _coverage_table(results),
-        "False verdicts": _false_table(results),
-        "Power": _power_table(results, sentences, margin),
+        "Verdicts on means": _means_table(results, sentences, margin),
         "Seeds needed": _promise_table(promises),
         "Grouped sentences": _weak_table(weak, *OF_GROUPS),
         "Tuned arms": _weak_table(weak, *OF_TUNING),
@@ -178,10 +168,11 @@ def checked(
     rows = [
         Row(f"{_name(row)}, {mark}", marks[mark], ALPHA if mark in WHOLE else ALPHA / 2, sweeps)
         for row, marks in results.items()
-        for mark in FALSE.values()
+        for mark in FALSE
     ]
     rows += [
-        Row(f"{_name(row)}, interval", marks[OURS], ALPHA, sweeps) for row, marks in results.items()
+        Row(f"{_name(row)}, interval", marks[INTERVAL], ALPHA, sweeps)
+        for row, marks in results.items()
     ]
     rows += [
         Row(f"{kind}, power of {name}", 1 - promised[name], 1 - PROMISED_POWER, sweeps)
@@ -215,37 +206,11 @@ def _weak_table(weak: Weak, *head: str) -> list[Cells]:
     return [[*head], *rows]
 
 
-def _noise_table(results: Results) -> list[Cells]:
-    table = [["noise", "seed", "sentence", "rest"]]
-    for kind in dict.fromkeys(kind for kind, _ in results):
-        rates = best_known(results, kind)
-        sizes = [
-            max(0.0, rates[f"noise: {level}"]) ** 0.5 for level in ("seed", "sentence", "rest")
-        ]
-        table.append([f"simulated: {kind}", *(f"{size:.2f}" for size in sizes)])
-    for kind, measured in MEASURED.items():
-        table.append([f"measured: {kind}", *(f"{size:.2f}" for size in measured)])
-    return table
-
-
-def _coverage_table(results: Results) -> list[Cells]:
-    methods = [name for name in (OURS, *RIVALS) if all(name in marks for marks in results.values())]
-    table = [["noise, seeds", *methods]]
-    for row, marks in results.items():
-        table.append([_name(row), *(_percent(marks[method]) for method in methods)])
-    return table
-
-
-def _false_table(results: Results) -> list[Cells]:
-    table = [["noise, seeds", *FALSE]]
-    for row, marks in results.items():
-        table.append([_name(row), *(_percent(marks[mark]) for mark in FALSE.values())])
-    return table
-
-
-def _power_table(results: Results, sentences: int, margin: float) -> list[Cells]:
-    table = [["noise, seeds", "superiority", "equivalence"]]
+def _means_table(results: Results, sentences: int, margin: float) -> list[Cells]:
+    heads = ("intervals", "2.5 % verdicts", "5 % verdicts", "superiority", "equivalence")
+    table = [["noise, seeds", *heads]]
     for (kind, seeds), marks in results.items():
+        wrong = (marks[INTERVAL], *(max(marks[x] for x in group) for group in (HALF, WHOLE)))
         noise = replace(noise_of(results, kind, sentences), pairs=seeds)
         planned = (
             KINDS["superiority"].power(SUPPORTED, noise, 0.0, margin, seeds, ALPHA),
@@ -253,7 +218,7 @@ def _power_table(results: Results, sentences: int, margin: float) -> list[Cells]
         )
         measured = (marks[f"{kind} planted: supported"] for kind in ("superiority", "equivalence"))
         both = [f"{_percent(m)} / {_percent(p)}" for m, p in zip(measured, planned, strict=True)]
-        table.append([_name((kind, seeds)), *both])
+        table.append([_name((kind, seeds)), *map(_percent, wrong), *both])
     return table
 
 

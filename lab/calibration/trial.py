@@ -16,12 +16,10 @@ from ablate.stats.estimate import Estimate, components, estimate
 from ablate.stats.holm import adjust
 from ablate.verdict.decision import LARGE, REFUTED, SUPPORTED
 from ablate.verdict.kind import KINDS
-from lab.calibration.rivals import Weights, bootstraps, satterthwaite, t_over_seeds
 from lab.calibration.simulate import Design
 
 ALPHA = 0.05
-OURS = "t of both levels, squared and added"
-RIVALS = ("percentile bootstrap", "bootstrap-t", "t over seeds", "Satterthwaite's t")
+INTERVAL = "interval"
 SLOPE = 0.5  # a trend over three levels is SLOPE * last - SLOPE * first
 Parts = Float[np.ndarray, "seeds sentences"]
 Marks = dict[str, float]
@@ -36,14 +34,12 @@ class SimulatedSweep:
         seeds: seeds per arm.
         sentences: number of test sentences.
         margin: margin of the claims in BLEU.
-        weights: bootstrap weights of other intervals; None: other intervals are not computed.
     """
 
     design: Design
     seeds: int
     sentences: int
     margin: float
-    weights: Weights | None
 
     def run(self, rng: np.random.Generator) -> Marks:
         """Simulate a sweep, judge it, and return its marks by name.
@@ -51,7 +47,7 @@ class SimulatedSweep:
         Most marks are 1.0 if an event happened, else 0.0. Marks "noise: ..." are measurements.
 
         Returns:
-            METHOD: the method's 95 % interval misses the true effect.
+            interval: the 95 % interval misses the true effect.
             "CASE: VERDICT": the verdict of a claim, such as "trend at slope 0: supported".
             family: one of three verdicts is false after Holm's correction.
             "noise: seed", "noise: sentence", "noise: rest": variances of a difference.
@@ -61,8 +57,9 @@ class SimulatedSweep:
         arms = np.array([[contributions(run) for run in arm] for arm in rows])
         same, better, worse = _of(arms[1], arms[0]), _of(arms[3], arms[0]), _of(arms[1], arms[3])
         trend = _of(SLOPE * arms[2], SLOPE * arms[0])
+        low, high = same.interval(1 - ALPHA)
         return {
-            **self._coverage(same, arms[1] - arms[0]),
+            INTERVAL: float(not low <= 0 <= high),
             **self._superiority(same, better),
             **self._equivalence(same, better, worse),
             **self._non_inferiority(same, worse),
@@ -70,15 +67,6 @@ class SimulatedSweep:
             **_family([same, _of(arms[2], arms[0]), better]),
             **_noise(arms[1] - arms[0], same),
         }
-
-    def _coverage(self, same: Estimate, parts: Parts) -> Marks:
-        level = 1 - ALPHA
-        ends = {OURS: same.interval(level)}
-        if self.weights is not None:
-            rivals = bootstraps(parts, level, self.weights)
-            alternatives = (t_over_seeds(parts, level), satterthwaite(parts, level))
-            ends |= dict(zip(RIVALS, (*rivals, *alternatives), strict=True))
-        return {name: float(not low <= 0 <= high) for name, (low, high) in ends.items()}
 
     def _superiority(self, same: Estimate, better: Estimate) -> Marks:
         return {

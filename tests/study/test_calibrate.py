@@ -7,14 +7,11 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from ablate.evidence.sentence_scores import contributions
-from ablate.stats.estimate import estimate
 from lab.calibration import calibrate
 from lab.calibration.check import Row, failures
-from lab.calibration.rivals import Weights, bootstraps, satterthwaite, t_over_seeds
 from lab.calibration.simulate import KINDS, Design
 from lab.calibration.tables import Tried
-from lab.calibration.trial import OURS, SimulatedSweep
+from lab.calibration.trial import INTERVAL, SimulatedSweep
 
 SWEEPS = 150
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "calibration.md"
@@ -24,7 +21,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "calibration.md"
 def shares():
     """What happened in sweeps of 5 seeds and 200 sentences whose arms differ on sentences."""
     design = Design.with_effects(KINDS["distinct arms"], (0.0, 0.0, 2.0))
-    trial, rng = SimulatedSweep(design, 5, 200, 2.0, None), np.random.default_rng(1)
+    trial, rng = SimulatedSweep(design, 5, 200, 2.0), np.random.default_rng(1)
     marks = calibrate.total(trial.run(rng) for _ in range(SWEEPS))
     return {name: mark / SWEEPS for name, mark in marks.items()}
 
@@ -47,44 +44,18 @@ def test_false_verdicts_are_as_rare_as_alpha(shares):
     assert shares["non-inferiority at -margin: supported"] <= at_most(0.025)
     assert shares["non-inferiority at -margin: refuted"] <= at_most(0.025)
     assert shares["family"] <= at_most(0.05)
-    assert shares[OURS] <= at_most(0.05)
+    assert shares[INTERVAL] <= at_most(0.05)
 
 
 def test_the_same_sweeps_for_any_number_of_chunks():
-    simulated = calibrate.simulate("similar arms", 3, 2, rivals=False)
-    assert calibrate.simulate("similar arms", 3, 2, rivals=False) == simulated
+    simulated = calibrate.simulate("similar arms", 3, 2)
+    assert calibrate.simulate("similar arms", 3, 2) == simulated
 
 
 def test_the_true_effect_is_what_was_asked_for():
     design = Design.with_effects(KINDS["unequal variances"], (0.0, 0.0, 2.0))
     truths = [design.truth(arm) for arm in range(4)]
     assert np.array(truths) - truths[0] == pytest.approx([0.0, 0.0, 0.0, 2.0], abs=1e-6)
-
-
-@pytest.fixture
-def parts():
-    design = Design.with_effects(KINDS["distinct arms"], (1.0, 1.0, 1.0))
-    rows = design.draw(8, 300, np.random.default_rng(3))[:2]
-    arms = np.array([[contributions(run) for run in arm] for arm in rows])
-    return arms[1] - arms[0]
-
-
-def test_resampling_by_matrix_products_is_resampling(parts):
-    rng = np.random.default_rng(4)
-    weights = Weights.draw(8, 300, rng)
-    (low, high), (t_low, t_high) = bootstraps(parts, 0.95, weights)
-    seeds, sentences = rng.integers(0, 8, (2000, 8)), rng.integers(0, 300, (2000, 300))
-    means = [parts[np.ix_(s, i)].mean() for s, i in zip(seeds, sentences, strict=True)]
-    assert (low, high) == pytest.approx(np.quantile(means, [0.025, 0.975]), abs=1.2)
-    ours = estimate(parts.mean(1), parts).interval(0.95)
-    assert (t_low, t_high) == pytest.approx(ours, abs=1.5)
-
-
-def test_intervals_that_know_the_sentences_are_longer(parts):
-    def length(ends):
-        return ends[1] - ends[0]
-
-    assert length(t_over_seeds(parts, 0.95)) < length(satterthwaite(parts, 0.95))
 
 
 @pytest.mark.parametrize(("wrong", "fails"), [(50, 0), (65, 0), (80, 1)])
