@@ -44,7 +44,7 @@ def load(source: str | PathLike[str] = "results", *, curves: bool = False) -> "D
     """
     from pathlib import Path
 
-    from ablate.sweep.frame import frame
+    from ablate.sweep.load import frame
 
     return frame(Path(source).expanduser(), curves=curves)
 

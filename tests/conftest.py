@@ -501,7 +501,7 @@ def run_cells_here(patch):
 
     A process of its own imports for seconds; tests/package starts such ones.
     """
-    from ablate.engine.local import Local
+    from ablate.engine import Local
     from ablate.sweep import task
 
     def run_in_child(execute, *arguments):

@@ -47,7 +47,7 @@ INTERFACES = {  # of nodes at the top of the config; imports would be circular, 
     "schedule": "ablate.schedule.Schedule",
     "validation_search": "ablate.search.Search",
     "search": "ablate.search.Search",
-    "engine": "ablate.engine.base.Engine",
+    "engine": "ablate.engine.Engine",
     "probe": "ablate.probe.Probe",
     "measure": "ablate.measure.Measure",
 }

@@ -14,7 +14,7 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from ablate.config.construct import construct
-from ablate.engine.base import Engine
+from ablate.engine import Engine
 from ablate.errors import UserError
 from ablate.evidence.digest import ABOUT, file_of_runs, read_parts
 from ablate.evidence.folder import Evidence
@@ -23,7 +23,7 @@ from ablate.evidence.types import Levels, Run, Study
 from ablate.record.types import Fingerprints
 from ablate.sweep.begin import regime
 from ablate.sweep.cell import Cell, without_seed
-from ablate.sweep.planned import Checked, PlannedSweep
+from ablate.sweep.compose import Checked, PlannedSweep
 from ablate.sweep.preflight import records_of
 from ablate.train.job import Job
 from ablate.train.weights import shared_steps

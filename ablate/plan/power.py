@@ -20,7 +20,7 @@ from ablate.stats.estimate import Estimate
 from ablate.stats.power import has_spread
 from ablate.stats.rates import Rates
 from ablate.stats.spending import ONCE
-from ablate.sweep.planned import PlannedSweep
+from ablate.sweep.compose import PlannedSweep
 from ablate.verdict.contrast import contrast
 from ablate.verdict.decidable import one_way
 from ablate.verdict.decision import SUPPORTED

@@ -29,10 +29,9 @@ from ablate.evidence.log import register
 from ablate.evidence.types import Study
 from ablate.record.environment import source_commit
 from ablate.record.files import check_name
-from ablate.sweep.apart import check_swept
 from ablate.sweep.cell import config_dirs, plain_study
+from ablate.sweep.compose import PlannedSweep
 from ablate.sweep.describe import describe
-from ablate.sweep.planned import PlannedSweep
 from ablate.sweep.question import ask
 from ablate.sweep.share import alone, enter
 from ablate.verdict.conclude import UNREGISTERED
@@ -168,18 +167,16 @@ def composed(
         name: --config-name, the name of the main config.
 
     Raises:
-        UserError: no decision rule applies to the study, or a swept key is not one of its factors.
+        UserError: no decision rule applies to the study.
     """
     with _searching(folder, main or str(CONF)) as started:
         config = started.compose_config(name or "config", [*words], run_mode=RunMode.MULTIRUN)
         context = HydraContext(config_loader=started.config_loader, callbacks=Callbacks(config))
-        study = checked(config)
+        checked(config)
         sweeper: Any = Plugins.instance().instantiate_sweeper(
             config=config, hydra_context=context, task_function=lambda config: None
         )
         jobs = sweeper.jobs(config.hydra.overrides.task)
-        if study is not None:
-            check_swept(jobs, study)
         yield Composed(context, config, jobs)
 
 

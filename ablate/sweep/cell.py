@@ -1,9 +1,12 @@
-"""One cell of a sweep, a run of one arm with one seed, and the file that stores its outcome."""
+"""One cell of a sweep, a run of one arm with one seed: its config, and the file of its outcome.
+
+`check_apart` makes sure that no two arms are mistaken for one another.
+"""
 
 import copy
 import json
 import re
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -14,11 +17,14 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from omegaconf import Container, DictConfig, OmegaConf, open_dict, read_write
 
+from ablate.config.leaves import leaves
+from ablate.errors import UserError
 from ablate.evidence.command import CONFIG_DIR
 from ablate.evidence.registration import OF_DESIGN, study_hash
 from ablate.evidence.types import Study
-from ablate.record.arm import levels
+from ablate.record.arm import levels, makes_arms
 from ablate.record.files import seal, write_json
+from ablate.record.label import key, say, value_text
 from ablate.record.links import link_path
 from ablate.record.types import Cell as Place
 from ablate.record.types import Levels, OutcomeBase
@@ -26,6 +32,8 @@ from ablate.verdict.study_checks import matched_keys
 
 SEEDS = ("seed", "replicate")  # keys that distinguish runs of an arm rather than arms
 SEED = re.compile(r"seed=\d+")
+MOST = 3  # maximum number of keys named in a message
+NONE = "no such key"
 Overrides = tuple[str, ...]
 # keys of a study that are dropped if unused
 UNUSED = ("match", "figures", "screen", "exploratory", *OF_DESIGN)
@@ -192,6 +200,74 @@ def without_seed(overrides: Overrides) -> Overrides:
 @lru_cache(maxsize=4096)  # parsing takes a millisecond, and the runs of a sweep share most words
 def _parse(word: str) -> Override:
     return OverridesParser.create().parse_override(word)
+
+
+def check_apart(cells: Sequence[Cell]) -> None:
+    """Check that runs with equal levels differ only in their seeds.
+
+    Raises:
+        UserError: two runs of an arm differ in a config key other than the seed; an arm has the
+            same seed twice; or two levels are equal in Python but differ in type.
+    """
+    arms: dict[str, Cell] = {}
+    for cell in first_of_each(cells, lambda cell: without_seed(cell.overrides)):
+        other = arms.setdefault(key(cell.levels), cell)
+        if other is not cell:
+            _check_alike(other, cell)
+    _check_once(cells)
+    if cells and cells[0].arm.study is not None:
+        _check_unequal(list(arms.values()))
+
+
+def _check_alike(first: Cell, second: Cell) -> None:
+    """Raise UserError if two runs of the same arm have different configs, apart from the seed."""
+    values, later = _values(first), _values(second)
+    differing = [k for k in {**values, **later} if values.get(k) != later.get(k)]
+    if differing:
+        named = [f"{k} ({values.get(k, NONE)}, {later.get(k, NONE)})" for k in differing]
+        more = f" and {len(named) - MOST} more keys" if len(named) > MOST else ""
+        raise UserError(
+            f"cells {first.number} and {second.number} would be pooled as one arm "
+            f"({say(first.levels)}), but they differ in {', '.join(named[:MOST])}{more}: make "
+            "one of these keys a factor, or run two sweeps"
+        )
+
+
+def _values(cell: Cell) -> dict[str, str]:
+    """Return the config values that can change a result, without the seed, as text by dotted key.
+
+    Interpolations are not resolved, because they may depend on the seed.
+    """
+    return {k: value_text(value) for k, value in leaves(cell.arm).items() if makes_arms(k)}
+
+
+def _check_once(cells: Iterable[Cell]) -> None:
+    """Raise UserError if a sweep has the same arm with the same seed twice.
+
+    Without a study, the same seed may occur once in each replicate (a numbered set of seeds).
+    """
+    first: dict[str, Cell] = {}
+    for cell in cells:
+        replicate = cell.arm.replicate if cell.arm.study is None else None
+        other = first.setdefault(key({"a": cell.levels, "s": [cell.seed, replicate]}), cell)
+        if other is not cell:
+            raise UserError(
+                f"cells {other.number} and {cell.number} are one arm with one seed "
+                f"({' '.join(cell.overrides)}); a sweep has each arm with each seed once"
+            )
+
+
+def _check_unequal(arms: Sequence[Cell]) -> None:
+    """Raise UserError for levels that are equal in Python (1, 1.0 and true) but differ in type."""
+    for number, cell in enumerate(arms):
+        for other in arms[:number]:
+            for factor, level in other.levels.items():
+                rival = cell.levels.get(factor)
+                if rival == level and key({"": rival}) != key({"": level}):
+                    raise UserError(
+                        f"{factor} has the levels {value_text(level)} and {value_text(rival)}, "
+                        "which a claim cannot tell apart: give one of them another value"
+                    )
 
 
 def plain_study(config: DictConfig) -> Study:

@@ -8,26 +8,44 @@ module saves work as follows:
   parameter, copy its config (`Cell.config`).
 - Each file is parsed once (`CachedFiles`).
 - The study is composed once, for the sweep. Each config receives a copy.
+- Arms that combine the same changes share the changes (`_composer`).
 
 The resulting configs are equal to the configs that Hydra composes (tests/sweep/test_compose.py).
 """
 
 import copy
 import pickle
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
 from hydra.core.utils import setup_globals
 from hydra.types import HydraContext
 from omegaconf import DictConfig, OmegaConf, flag_override, open_dict, read_write
 
 from ablate.config.settle import settle
+from ablate.evidence.looks import arms_of
+from ablate.evidence.types import Study, Tune
+from ablate.record.types import Fingerprints
 from ablate.sweep.cell import SEED, Cell, Overrides
-from ablate.sweep.separable import composer
+
+if TYPE_CHECKING:  # torch, which --help does not need
+    from ablate.train.job import Job
+
+Words = Sequence[str]
+Load = Callable[[list[str]], DictConfig]
+Keys = tuple[str, ...]  # the keys on the way from the root of a config to a node
 
 # beginnings of config keys on which other settings or the corpus depend
 SETTLED = ("budget.", "schedule.", "trainer.", "study.", "batch.", "data.", "tokenizer.", "task.")
+# nodes with the overrides of a run, which are set for each run
+OF_RUN = {("hydra", "overrides"), ("hydra", "job", "override_dirname")}
+CHOICES = ("hydra", "runtime", "choices")
+SEVERAL = 2  # arms for each chosen option, from which changes are composed once
 
 
 def compose(
@@ -59,7 +77,7 @@ def compose(
     arms: dict[Overrides, DictConfig] = {}
     shared = set(job_overrides[0]).intersection(*job_overrides) if job_overrides else set()
     by_arm = {_without_values(tuple(words), varied): words for words in reversed(job_overrides)}
-    load = composer(
+    load = _composer(
         lambda words: loader.load_sweep_config(config, words),
         loader.repository.group_exists,
         [_without_study(words) for words in by_arm.values()],
@@ -102,6 +120,67 @@ def _without_values(overrides: Overrides, varied: str) -> Overrides:
     )
 
 
+class Checked(NamedTuple):
+    """The result of the checks before a sweep.
+
+    Args:
+        data: hashes of the data, by the key that `corpus` returns for a config.
+        needed: disk space in bytes that the sweep needs.
+        jobs: the job of the first run of every arm, by the number of this run.
+    """
+
+    data: dict[str, Fingerprints]
+    needed: int
+    jobs: "Mapping[int, Job]"
+
+
+@dataclass(frozen=True)
+class PlannedSweep:
+    """The composed runs of a sweep, and the result of their checks.
+
+    Args:
+        context: Hydra's context.
+        config: the config of the sweep, with Hydra's node.
+        study: the study in this config; None without a study.
+        composed: the runs of the command, including runs that exist elsewhere, before arms are
+            matched.
+        cells: the runs for the verdict.
+        screening: the runs that tune a nuisance parameter.
+        seeds: maps each seed of the verdict to the seed of its tuning runs; empty if nothing is
+            tuned.
+        checked: the result of the checks; empty before they are made.
+    """
+
+    context: HydraContext
+    config: DictConfig
+    study: Study | None
+    composed: list[Cell]
+    cells: list[Cell]
+    screening: list[Cell]
+    seeds: dict[int, int]
+    checked: Checked = Checked({}, 0, {})
+
+    @property
+    def tune(self) -> Tune | None:
+        """The study's settings for tuning a nuisance parameter; None if nothing is tuned."""
+        return self.study.get("tune") if self.study else None
+
+    @property
+    def is_part(self) -> bool:
+        """Whether the sweep has only some of the seeds or arms of its study."""
+        if self.study is None:
+            return False
+        arms = [arm.items() for claim in self.study["claims"] for arm in arms_of(claim)]
+        levels = [cell.levels.items() for cell in self.composed]
+        left_out = any(not any(of_cell >= arm for of_cell in levels) for arm in arms)
+        return left_out or len({cell.seed for cell in self.composed}) < self.study["seeds"]
+
+    @property
+    def folder(self) -> Path:
+        """The folder with the outcomes of the runs."""
+        return Path(self.config.hydra.sweep.dir)
+
+
 class CachedFiles:
     """A repository of config files for Hydra that parses each file once, and leaves out studies.
 
@@ -136,3 +215,97 @@ class CachedFiles:
                 file.config.pop("study", None)
             self._parsed[config_path] = pickle.dumps(file)
         return pickle.loads(self._parsed[config_path])  # faster than copy.deepcopy
+
+
+def _composer(load: Load, is_group: Callable[[str], bool], arms: Sequence[Words]) -> Load:
+    """Return a function that composes the config of any of the arms, from shared changes if there
+    are enough arms.
+
+    The first and the last arm are also composed by Hydra; if a config differs, Hydra composes all.
+
+    Args:
+        load: lets Hydra compose a config with some overrides.
+        is_group: returns whether a key is a config group.
+        arms: the overrides of every arm.
+    """
+    if not arms:
+        return load
+    parsed = OverridesParser.create().parse_overrides([*{word for arm in arms for word in arm}])
+    shared = {*arms[0]}.intersection(*arms)
+    chosen = {str(x.input_line) for x in parsed if is_group(x.key_or_group)} - shared
+    if len(arms) < SEVERAL * len(chosen) or not chosen:
+        return load
+    separable = _Separable(load, {str(x.input_line): x for x in parsed}, chosen, arms)
+    for arm in (arms[0], arms[-1]):
+        if any(_differences(load([*arm]), separable.compose(arm))):
+            return load
+    return separable.compose
+
+
+class _Separable:
+    """The config without changes, and the nodes that each option of a group changes.
+
+    In a study of combinations each arm is a random choice of a few changes, such as an option of
+    model/norm, and Hydra takes a quarter of a second to compose a config. Here Hydra composes one
+    config without changes, and one with each chosen option of a config group. The nodes in which
+    both differ are the change. If the changes of an arm concern different nodes, its config is the
+    config without changes, with the changed nodes. Values of single keys are set last, by a
+    function of Hydra.
+    """
+
+    def __init__(
+        self, load: Load, parsed: dict[str, Override], chosen: set[str], arms: Sequence[Words]
+    ) -> None:
+        self.parsed, self.chosen = parsed, chosen
+        self.shared = [word for word in arms[0] if all(word in arm for arm in arms)]
+        self.load, self.first = load, load(self.shared)
+        self.pickled = pickle.dumps(self.first)
+        self.changes: dict[str, dict[Keys, Any]] = {}
+
+    def compose(self, arm: Words) -> DictConfig:
+        """Return the config of an arm."""
+        words = [word for word in arm if word not in self.shared]
+        changes = [self._change(word) for word in words if word in self.chosen]
+        places = [path for change in changes for path in change]
+        if any(_overlap(a, b) for k, a in enumerate(places) for b in places[:k]):
+            return self.load([*arm])
+        config: DictConfig = pickle.loads(self.pickled)
+        with flag_override(config, ["struct", "readonly"], False):
+            for (*parents, key), node in (item for x in changes for item in x.items()):
+                parent: Any = config
+                for name in parents:
+                    parent = parent._get_node(name)
+                parent[key] = node
+        values = [self.parsed[word] for word in words if word not in self.chosen]
+        ConfigLoaderImpl._apply_overrides_to_config(values, config)
+        return config
+
+    def _change(self, word: str) -> dict[Keys, Any]:
+        if word not in self.changes:
+            other = self.load([*self.shared, word])
+            self.changes[word] = dict(_differences(self.first, other))
+        return self.changes[word]
+
+
+def _overlap(first: Keys, other: Keys) -> bool:
+    size = min(len(first), len(other))
+    return first[:size] == other[:size]
+
+
+def _differences(first: Any, other: Any, path: Keys = ()) -> Iterator[tuple[Keys, Any]]:
+    """Yield the nodes of the other config that differ, with their paths."""
+    if path in OF_RUN:
+        return
+    nodes = (first, other)
+    inside = all(isinstance(getattr(node, "_content", None), dict) for node in nodes)
+    # an option may choose further options
+    more_choices = inside and path == CHOICES and {*first} <= {*other}
+    if inside and ([*first] == [*other] or more_choices):
+        for key in other:
+            yield from _differences(first._content.get(key), other._content[key], (*path, key))
+    elif _text(first) != _text(other):
+        yield path, other
+
+
+def _text(node: Any) -> str:
+    return OmegaConf.to_yaml(OmegaConf.create({"node": node}))

@@ -15,7 +15,7 @@ from ablate.phrases import name_of
 from ablate.record.files import write_json
 from ablate.sweep.begin import composed
 from ablate.sweep.cell import plain_study
-from ablate.sweep.evidence import from_folder
+from ablate.sweep.load import from_folder
 from ablate.verdict.conclude import conclude
 from ablate.verdict.replication import (
     RESULT,

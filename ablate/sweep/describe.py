@@ -19,9 +19,9 @@ from ablate.evidence.log import Sweep
 from ablate.evidence.registration import Form, form, questions, registration_hash, settings
 from ablate.record.label import place
 from ablate.sweep.cell import SEEDS, Cell
-from ablate.sweep.planned import PlannedSweep
+from ablate.sweep.compose import PlannedSweep
+from ablate.sweep.runs import all_arms
 from ablate.sweep.share import digest_of_code
-from ablate.sweep.variants import all_arms
 
 # keys with the location of data on one machine
 PLACES = ("root", "download_to", "url", "folder", "file")

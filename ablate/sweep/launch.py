@@ -10,11 +10,12 @@ needs them.
 
 import sys
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from hydra.types import HydraContext
@@ -22,12 +23,13 @@ from omegaconf import DictConfig
 
 from ablate.config.construct import construct
 from ablate.console import make_console
-from ablate.engine.base import POLL_SECONDS, Engine, Submit
+from ablate.engine import POLL_SECONDS, Engine, Submit
 from ablate.errors import UserError
 from ablate.evidence.gather import SCREENING, gather
 from ablate.evidence.log import looked
 from ablate.evidence.looks import planned_looks
 from ablate.evidence.types import Levels, Study, Tune
+from ablate.progress import Work
 from ablate.record.label import run_key
 from ablate.record.links import executed_source
 from ablate.record.sealed import read_sealed
@@ -35,16 +37,15 @@ from ablate.record.source import source_hash
 from ablate.record.types import Link
 from ablate.sweep.begin import register_study
 from ablate.sweep.cell import Cell
-from ablate.sweep.compose import compose
-from ablate.sweep.planned import PlannedSweep
+from ablate.sweep.compose import PlannedSweep, compose
 from ablate.sweep.runs import plan_runs
 from ablate.sweep.share import alone, conclude, once
 from ablate.sweep.task import RunTask, fail
 from ablate.sweep.tuning import WIDENINGS, tuned_jobs, wider_jobs
-from ablate.sweep.view import View
 from ablate.verdict.stages import needed
 
 REPORT = "report.md"  # report of committed evidence, in its folder
+INTERRUPTIONS = 3  # maximum number of interruptions of a run, which its own code may cause
 
 
 def launch(
@@ -117,6 +118,42 @@ def check_source(link: Link) -> None:
             f"{', '.join(changed)}: the source has changed since the sweep began, so its runs "
             "could not be compared: start the same command again"
         )
+
+
+class View(Work):
+    """The display of a sweep's progress. It counts all runs, failed runs and reused runs."""
+
+    def __init__(self, name: str, total: int) -> None:
+        self.console = make_console(stderr=True)
+        super().__init__(name, total, shown=self.console.is_terminal)
+        self.failed = 0
+        self.reused = 0
+
+    def expect(self, more: int) -> None:
+        """Increase the number of expected runs; `more` is negative if arms were stopped."""
+        self.total = (self.total or 0) + more
+
+    def finished(self, label: str, outcome: Link, *, here: bool) -> None:
+        """Show the outcome of a run; `here` is true if this process executed it."""
+        reused = bool(outcome.get("reused"))
+        self.advance()
+        self.failed += outcome["status"] == "failed"
+        self.reused += reused
+        how = "reused" if reused else outcome["status"]
+        detail = outcome.get("error") or f"{outcome['wall_seconds']:.0f} s"
+        where = "" if here else " (earlier, or another worker)"
+        line = f"{self.done}/{self.total} {label}: {how}, {detail}{where}"
+        self.console.print(line, soft_wrap=True)
+
+    def line(self) -> str:
+        """Return the counts and the estimated end as text."""
+        counts = f"{self.done} of {self.total}, {self.failed} failed, {self.reused} reused"
+        fresh = self.done - self.reused
+        if not fresh:
+            return f"{self.name}: {counts}"
+        left = (time.monotonic() - self._start) / fresh * ((self.total or 0) - self.done)
+        end = datetime.now() + timedelta(seconds=left)
+        return f"{self.name}: {counts}, ends about {end:%H:%M}"
 
 
 @dataclass(frozen=True)
@@ -225,7 +262,8 @@ class Worker:
         Raises:
             SystemExit: other workers hold the remaining runs, and this worker may not wait.
         """
-        new, taken = deque(cells), list[Cell]()  # other workers hold the runs in `taken`
+        # other workers hold the runs in `taken`, unless they were interrupted
+        new, taken, interrupted = deque(cells), list[Cell](), Counter[int]()
         running: dict[Future[bool], Cell] = {}
         size = self.engine.size(self.sweep.config)
         while new or taken or running:
@@ -241,10 +279,14 @@ class Worker:
             ended, _ = wait(running, POLL_SECONDS, FIRST_COMPLETED)
             for future, cell in ((future, running.pop(future)) for future in ended):
                 error = future.exception()  # of another machine
+                executed = bool(error or future.result())
                 if error and not cell.link.exists():
                     fail(cell, f"{type(error).__name__}: {error}")
+                interrupted[cell.number] += executed
+                if interrupted[cell.number] == INTERRUPTIONS and not cell.link.exists():
+                    fail(cell, f"the process was interrupted {INTERRUPTIONS} times")
                 if cell.link.exists():
-                    yield cell, bool(error or future.result())
+                    yield cell, executed
                 else:
                     taken.append(cell)
             if not ended:

@@ -1,35 +1,79 @@
-"""Check every run of a sweep before the first run trains."""
+"""Check every run of a sweep before the first run trains.
 
+Every arm is built, only factors and declared nuisance parameters differ between the arms of a
+study, runs measure the metrics of the claims, and arms train differently.
+"""
+
+import hashlib
 import json
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
 import torch
 from omegaconf import DictConfig, OmegaConf
 
+from ablate.config.leaves import leaves
+from ablate.config.screen import FACTOR
+from ablate.data import EOS, PAD
+from ablate.data.batching import Batch, Ids
 from ablate.data.module import TextData
-from ablate.errors import UserError
+from ablate.errors import UserError, suggestion
+from ablate.evidence.outcome import UNSTABLE, VAL_NLL, threshold
+from ablate.evidence.types import Levels, Study
 from ablate.initial import weights_fingerprint
+from ablate.metric.tokens import derived_names
 from ablate.model.base import Model
+from ablate.model.residual import Residual
+from ablate.observe.layers import NAMES
+from ablate.optimizer import make_optimizer
 from ablate.record.files import check_writable
+from ablate.record.label import key, place
 from ablate.record.training import Record
 from ablate.record.types import Fingerprints
-from ablate.seeding import seed_of
-from ablate.sweep.apart import check_apart
-from ablate.sweep.arms import Built, check_arms
-from ablate.sweep.cell import Cell, Overrides, first_of_each, plain_study, without_seed
-from ablate.sweep.planned import Checked
+from ablate.seeding import seed_dropout, seed_of
+from ablate.sweep.cell import (
+    SEEDS,
+    Cell,
+    Overrides,
+    check_apart,
+    first_of_each,
+    plain_study,
+    without_seed,
+)
+from ablate.sweep.compose import Checked
+from ablate.task import Task
 from ablate.train.compatibility import check_inputs, check_lengths
-from ablate.train.job import Job, build_model, prepare_data
+from ablate.train.job import Job, build_model, make_model, prepare_data
 from ablate.train.output import introduce
 from ablate.train.resolve import resolve
 from ablate.train.tracking import check_loggers
+from ablate.verdict.study_checks import matched_keys
+
+# Keys whose effect two training steps can show. Arms that differ in another key are not compared.
+SEEN = ("model", "loss", "optimizer", "schedule", "budget.warmup")
+# limit for the longest sentence, in tokens; number of steps at which schedules are compared
+LONG, POINTS = 64, 64
+LENGTHS = (12, 9, 7, 4, 3, 1)  # lengths of the sentences of the fixed batch
+STEPS = 2
+TRAINED = ("unigram_nll", "parameters", "steps")
+KNOWN = tuple(f"{level}/{name}" for level in ("chance", "bound") for name in ("nll", "accuracy"))
+
 
 # Size of a checkpoint in multiples of the weights: the weights and two Adam moments.
 STATES_WHILE_TRAINING = 3
+
+
+class Built(NamedTuple):
+    """The components and the data of an arm, and its model on torch's device "meta" (no values)."""
+
+    job: Job
+    data: TextData
+    model: Model
 
 
 def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
@@ -198,3 +242,182 @@ def _check_disk_space(results: Path, needed: int) -> None:
             f"paths.results={results}: the sweep needs about {needed / 1e6:,.1f} MB, but only "
             f"{free / 1e6:,.1f} MB are free"
         )
+
+
+def check_arms(cells: list[Cell], study: Study, built: Mapping[int, Built]) -> None:
+    """Raise UserError unless the arms of a sweep match its study.
+
+    Args:
+        cells: one run of every arm.
+        study: the study.
+        built: the components of each arm, by number of its run.
+    """
+    arms = first_of_each(cells, lambda cell: key(cell.levels))
+    _check_metrics(arms, study, built)
+    _check_fixed(arms, study)
+    compared = study["expect"] == "different" and not study.get("design")
+    if compared and cells[0].config.probe is None:
+        _check_training(arms, study, built)
+
+
+def _check_metrics(arms: list[Cell], study: Study, built: Mapping[int, Built]) -> None:
+    """Raise UserError if a claim or the tuning uses a metric that no arm measures."""
+    parts = (built[arm.number] for arm in arms)
+    names = (metric_names(part.job, part.model) for part in parts)
+    measured = set[str]().union(*names)
+    for claim in study["claims"]:
+        check_metric(f"study.claims, {claim['id']}: metric", claim["metric"], measured)
+        if claim["control"]:
+            check_metric(f"study.claims, {claim['id']}: control", claim["control"], measured)
+    if study["tune"]:
+        check_metric("study.tune.metric", study["tune"]["metric"], measured)
+
+
+def metric_names(job: Job, model: Model) -> set[str]:
+    """Return the names of all metrics that a run of this job with this model can have."""
+    if job.probe is not None:
+        return {"parameters", *(f"probe/{name}" for name in job.probe.measures)}
+    layers = [name for name, _ in model.layers()]
+    ratios = {f"{layer.partition('.')[0]}_ratio" for layer in layers}
+    gradients = {
+        f"gradient/{when}/{part}" for when in ("first", "last") for part in (*layers, *ratios)
+    }
+    scored = job.task.metrics
+    tested = [*scored, *job.metrics]
+    scores = {f"{split}/{name}" for split in job.config.test_splits for name in tested}
+    validated = {f"val/{name}" for name, metric in scored.items() if metric.split == "val"}
+    measured = {f"measure/{name}" for name in job.measure.measures} if job.measure else set()
+    sublayers = NAMES if any(isinstance(part, Residual) for part in model.modules()) else ()
+    seen = {*gradients, *sublayers, *measured}
+    read = {*scores, *derived_names(scores), *validated}
+    return {*TRAINED, *KNOWN, *UNSTABLE, *seen, *read}
+
+
+def check_metric(key: str, metric: str, measured: set[str]) -> None:
+    """Raise UserError for a metric that no run has; the message suggests the most similar metric.
+
+    Args:
+        key: the config key that names the metric, for the message.
+        metric: the metric.
+        measured: all metrics that runs have.
+    """
+    if metric in measured or (threshold(metric) and VAL_NLL in measured):
+        return
+    # without metrics of single layers
+    shown = sorted(name for name in measured if not name[-1].isdigit())
+    hint = suggestion(metric, sorted(measured))
+    raise UserError(f"{key}={metric} is measured in no run; {hint}allowed is {', '.join(shown)}")
+
+
+def _free_keys(study: Study) -> list[str]:
+    """Return the config keys that may have different values in different runs of a study: the
+    compared factors, nuisance parameters, keys by which arms are matched, and seeds.
+
+    A key that is tuned is not included.
+    """
+    match = study.get("match")
+    matched = matched_keys(match) if match else ()
+    return [*study["factors"], *study["nuisance"], *matched, *SEEDS]
+
+
+def _check_fixed(arms: list[Cell], study: Study) -> None:
+    """Raise UserError if two arms differ in a config key that is neither factor nor nuisance."""
+    free = [place(name) for name in _free_keys(study)]
+    values_of_arms = [leaves(arm.bare_config()) for arm in arms]
+    for arm, values in zip(arms[1:], values_of_arms[1:], strict=True):
+        for name in values_of_arms[0].keys() | values.keys():
+            differs = values_of_arms[0].get(name) != values.get(name)
+            if differs and not any(name == f or name.startswith(f"{f}.") for f in free):
+                raise UserError(
+                    f"the arms {arms[0].label} and {arm.label} differ in {name} as well "
+                    f"({values_of_arms[0].get(name)}, {values.get(name)}), which is neither a "
+                    "factor nor a nuisance parameter of the study"
+                )
+
+
+def _check_training(arms: list[Cell], study: Study, built: Mapping[int, Built]) -> None:
+    """Raise UserError if two arms have the same parameters after two training steps, and the same
+    learning-rate schedule.
+
+    Two arms are compared only if all levels in which they differ can affect two training steps.
+    """
+    alike: dict[str, list[Cell]] = {}
+    for arm in arms:
+        unseen = {key: level for key, level in _changes(arm, study).items() if not _seen(key)}
+        alike.setdefault(json.dumps(unseen, default=str), []).append(arm)
+    for comparable in alike.values():
+        by_hash: dict[str, Cell] = {}
+        for arm in comparable if len(comparable) > 1 else ():
+            part = built[arm.number]
+            equal_arm = by_hash.setdefault(trained_a_little(part.job, part.data), arm)
+            if equal_arm is not arm:
+                raise UserError(
+                    f"the arms {equal_arm.label} and {arm.label} are the same after {STEPS} "
+                    "training steps; set study.expect=identical if that is meant"
+                )
+
+
+def _changes(arm: Cell, study: Study) -> Levels:
+    """Return the levels of an arm, by factor; in a screen, the overrides of the arm's variant.
+
+    A screen is a study that compares many variants with one baseline.
+    """
+    screen = study.get("screen")
+    return screen["variants"].get(str(arm.levels[FACTOR]), {}) if screen else arm.levels
+
+
+def _seen(factor: str) -> bool:
+    return place(factor).startswith(SEEN)
+
+
+def trained_a_little(job: Job, data: TextData) -> str:
+    """Return a hash of the schedule and of all parameters after two steps on a fixed batch."""
+    model = make_model(job, data)
+    optimizer = make_optimizer(job.optimizer, model)
+    factor = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda d: job.schedule(d + 1))
+    sizes = data.tokenizers.src.size, data.tokenizers.tgt.size
+    batch = fixed_batch(job.task, *sizes, data.longest("train")[1])
+    counted = job.loss.counted(batch.targets)
+    seed_dropout(seed_of(job.config), 0)
+    for _ in range(STEPS):
+        states = model(job.task.read(model, batch.inputs))[counted]
+        targets = batch.targets[counted]
+        objective, _ = model.head.score(job.loss, states, targets)
+        optimizer.zero_grad()
+        torch.autograd.backward(objective)
+        optimizer.step()
+        factor.step()
+    values = b"".join(p.detach().cpu().numpy().tobytes() for p in model.parameters())
+    return hashlib.sha256(values + json.dumps(_rates(job)).encode()).hexdigest()
+
+
+def _rates(job: Job) -> list[float]:
+    """Return the learning-rate factor at steps over the whole training, because two schedules may
+    start alike.
+    """
+    steps = np.unique(np.linspace(1, job.config.budget.steps, POINTS).astype(int))
+    return [float(job.schedule(int(step))) for step in steps]
+
+
+def fixed_batch(task: Task, src_vocab: int, tgt_vocab: int, longest: int) -> Batch:
+    """Return a batch of random sentences of different lengths, the same at every call.
+
+    One sentence is as long as the longest in the corpus, up to a limit, because shorter sentences
+    do not show the effect of an attention window.
+
+    Args:
+        task: the task, which makes a batch from the sentences.
+        src_vocab: size of the source vocabulary.
+        tgt_vocab: size of the target vocabulary.
+        longest: length of the longest target sentence in the corpus, in tokens.
+    """
+    random = np.random.default_rng(0)
+    lengths = np.array([max(LENGTHS[0], min(longest, LONG) - 1), *LENGTHS[1:]])
+    columns = np.arange(max(lengths) + 1)
+
+    def side(vocabulary: int, length: Ids) -> Ids:
+        words = random.integers(EOS + 2, vocabulary, (len(lengths), len(columns)))
+        return np.where(columns < length, words, np.where(columns == length, EOS, PAD))
+
+    src, tgt = side(src_vocab, lengths[:, None]), side(tgt_vocab, lengths[::-1, None])
+    return task.batch(src, tgt, np.arange(len(lengths)), np.random.default_rng)

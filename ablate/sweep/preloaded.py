@@ -1,23 +1,28 @@
 """Import modules and compute values that all runs of a sweep share, once in the fork server.
 
-Importing torch, Lightning and W&B takes seconds. Forked runs start immediately.
+Importing torch, Lightning and W&B takes seconds. Forked runs start immediately. Python lets the
+server search the current folder first, where a file could shadow an installed package. So the
+module removes that folder from the import path before it imports anything else.
 """
 
 import gc
+from importlib import import_module
 
-import pandas  # noqa: F401  # W&B's tables import it
-import wandb  # noqa: F401  # a logger imports it only when its run begins
+from ablate.config.imports import leave_current_folder
 
-import ablate.observe.pictures
-import ablate.sweep.task
-import ablate.train.resolve
-import ablate.train.run
-import ablate.wandb.logger  # noqa: F401
-from ablate.record.environment import packages, source_commit
-from ablate.record.identity import ENTRY_MODULES
-from ablate.record.source import source_hashes
+MODULES = (
+    *("pandas", "wandb"),  # a logger imports them only when its run begins
+    *("ablate.observe.pictures", "ablate.sweep.task", "ablate.train.resolve", "ablate.train.run"),
+    "ablate.wandb.logger",
+)
 
-source_hashes([*ENTRY_MODULES])  # cached here, because hashing the source takes a third of a second
-packages()
-source_commit()
+leave_current_folder()
+for name in MODULES:
+    import_module(name)
+# cached here, because hashing the source takes a third of a second
+source = import_module("ablate.record.source")
+source.source_hashes([*import_module("ablate.record.identity").ENTRY_MODULES])
+environment = import_module("ablate.record.environment")
+environment.packages()
+environment.source_commit()
 gc.freeze()  # garbage collection in runs skips the imported objects

@@ -21,7 +21,7 @@ from ablate.record.arm import makes_arms
 from ablate.record.label import key as text_key
 from ablate.record.label import value_text
 from ablate.sweep.cell import plain_study
-from ablate.sweep.planned import PlannedSweep
+from ablate.sweep.compose import PlannedSweep
 
 USUAL_NAME = "run"
 SOURCE = "the options that the command compares"

@@ -1,10 +1,12 @@
-"""Choose, compose and check the runs of a sweep.
+"""Choose, compose and check the runs of a sweep, from which it is registered, priced and executed.
 
 A sweep leaves out the arms that `without` lists.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import replace
+from io import StringIO
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,16 +15,15 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.types import HydraContext
 from omegaconf import DictConfig, OmegaConf
 
+from ablate.config.screen import BASELINE, FACTOR, check_name
 from ablate.errors import UserError
 from ablate.evidence.gather import SCREENING
 from ablate.evidence.looks import arms_of
 from ablate.evidence.tuned import screening_seeds
 from ablate.evidence.types import Study
-from ablate.record.label import value_text
-from ablate.sweep.apart import check_swept
-from ablate.sweep.cell import Cell, plain_study
-from ablate.sweep.compose import compose
-from ablate.sweep.planned import PlannedSweep
+from ablate.record.label import key, value_text
+from ablate.sweep.cell import Cell, first_of_each, plain_study
+from ablate.sweep.compose import PlannedSweep, compose
 from ablate.sweep.question import with_claims
 from ablate.sweep.tuning import screening_jobs
 from ablate.verdict.sides import ContrastError, slope
@@ -45,8 +46,6 @@ def plan_runs(
     folder = Path(config.hydra.sweep.dir)
     without: Any = OmegaConf.to_container(config.without, resolve=True)
     cells = compose(context, config, jobs, count(), folder)
-    if study is not None:
-        check_swept(jobs, study)
     cells = leave_out(cells, without)
     sweep = PlannedSweep(context, config, study, cells, cells, [], {})
     if study is not None and not study.get("screen"):  # a screen may lack variants
@@ -143,3 +142,60 @@ def planned_seeds(config: DictConfig) -> list[int]:
         raise UserError(
             f"seed={planned}: each seed must be a whole number, as in seed=0,1,2 or seed=range(3)"
         ) from None
+
+
+def words(overrides: Mapping[str, object]) -> list[str]:
+    """Return the overrides of a variant as arguments of a command line."""
+    return [f"{key}={value_text(value)}" for key, value in overrides.items()]
+
+
+def with_changes(
+    jobs: Iterable[Sequence[str]], changes: Mapping[str, Mapping[str, object]]
+) -> list[list[str]]:
+    """Return the overrides of every job, followed by the overrides of the variant that the job
+    names by variant=NAME.
+
+    Jobs name variants in a screen, that is, in a study that compares a list of variants with one
+    baseline.
+
+    Args:
+        jobs: the overrides of each job.
+        changes: the overrides of each variant of the screen, by its name.
+
+    Raises:
+        UserError: a job names an unknown variant.
+    """
+    return [[*job, *_changes_of(job, changes)] for job in jobs]
+
+
+def _changes_of(job: Sequence[str], changes: Mapping[str, Mapping[str, object]]) -> list[str]:
+    texts = [word.partition("=")[2] for word in job if word.startswith(f"{FACTOR}=")]
+    names = [text.strip("'\"") for text in texts]
+    if not names or not changes:
+        return []
+    check_name(names[-1], changes)
+    return words(changes.get(names[-1], {}))
+
+
+def all_arms(planned: PlannedSweep, changes: Mapping[str, Mapping[str, object]]) -> list[Cell]:
+    """Return a run of every arm of a sweep; for a screen also of the variants that the command does
+    not run, because a part of a screen has the registration of the whole screen.
+
+    Raises:
+        UserError: the overrides of a variant that the command does not run cannot be composed.
+    """
+    arms = first_of_each(planned.composed, lambda cell: key(cell.levels))
+    if not changes or not arms:
+        return arms
+    by_name = {str(arm.levels[FACTOR]): arm for arm in arms}
+    left_out = [str(arm.get(FACTOR)) for arm in planned.config.without]
+    names = [name for name in (BASELINE, *changes) if name not in left_out]
+    missing = [name for name in names if name not in by_name]
+    name, base = next(iter(by_name.items()))
+    given = base.overrides[: len(base.overrides) - len(words(changes.get(name, {})))]
+    kept = [word for word in given if not word.startswith(f"{FACTOR}=")]
+    jobs = with_changes([[*kept, f"{FACTOR}={name}"] for name in missing], changes)
+    with redirect_stdout(StringIO()):  # the messages are about runs that this command lacks
+        more = compose(planned.context, planned.config, jobs, count(), planned.folder)
+    by_name |= dict(zip(missing, more, strict=True))
+    return [by_name[name] for name in names]

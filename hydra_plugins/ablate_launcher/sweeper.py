@@ -66,7 +66,7 @@ class AblateSweeper(basic_sweeper.BasicSweeper):
             raise UserError(
                 f"{', '.join(empty)} has no values, so there are no runs: give at least one value"
             )
-        from ablate.sweep.variants import with_changes
+        from ablate.sweep.runs import with_changes
 
         return [with_changes(batch, changes) for batch in batches]
 

@@ -14,7 +14,7 @@ from ablate.config.check import check
 from ablate.config.location import CONF, option_file, option_folders
 from ablate.config.screen import changed_keys, expand, variants
 from ablate.record.label import place
-from ablate.sweep.variants import with_changes
+from ablate.sweep.runs import with_changes
 from ablate.verdict.study_checks import check_study
 
 from ..experiments import EXPERIMENTS, NAMES, case

@@ -69,7 +69,7 @@ def test_their_level_trains_and_goes_on_after_a_kill(go, kill, left, theirs, cho
 
 
 def test_their_metric_is_measured_and_can_be_asked_about(go, theirs, compose, small):
-    from ablate.sweep.arms import metric_names
+    from ablate.sweep.preflight import metric_names
     from ablate.train.job import build_model, prepare_data
     from ablate.train.resolve import resolve
 

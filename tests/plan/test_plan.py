@@ -12,7 +12,7 @@ from ablate.plan.plan import Arm, Plan, _seconds
 from ablate.plan.sample import SHORT, _read
 from ablate.record.files import seal, write_json
 from ablate.sweep.cell import Cell
-from ablate.sweep.planned import PlannedSweep
+from ablate.sweep.compose import PlannedSweep
 from ablate.train.resolve import resolve, shorten
 
 ONE = ("+experiment=relu_vs_linear", "budget.short=null")

@@ -13,7 +13,7 @@ from ablate.plan.power import sensitivities
 from ablate.plan.wording import _power, _too_few
 from ablate.stats.estimate import Estimate
 from ablate.sweep.cell import Cell
-from ablate.sweep.planned import PlannedSweep
+from ablate.sweep.compose import PlannedSweep
 from ablate.verdict.kind import kind_of
 
 NO_CONTEXT = HydraContext(config_loader=Mock(), callbacks=Mock())

@@ -14,7 +14,7 @@ from pytorch_lightning.callbacks import Callback
 
 from ablate.errors import UserError
 from ablate.evidence.outcome import UNSTABLE
-from ablate.sweep.arms import KNOWN, metric_names
+from ablate.sweep.preflight import KNOWN, metric_names
 from ablate.train.job import build_model, prepare_data
 from ablate.train.resolve import resolve
 from ablate.train.run import run

@@ -8,7 +8,7 @@ from omegaconf import OmegaConf
 
 from ablate.plan import power
 from ablate.plan.power import reason
-from ablate.sweep.planned import PlannedSweep
+from ablate.sweep.compose import PlannedSweep
 
 PRE, POST = {"model/residual": "pre_ln"}, {"model/residual": "post_ln"}
 

@@ -4,7 +4,7 @@ import pytest
 
 from ablate.errors import UserError
 from ablate.evidence.outcome import value
-from ablate.sweep.arms import check_metric
+from ablate.sweep.preflight import check_metric
 
 RUN = {"status": "finished", "metrics": {}, "curve": {"step": [100, 200], "val/nll": [3.0, 1.0]}}
 

@@ -14,7 +14,7 @@ from ablate.config.location import CONF
 from ablate.errors import UserError
 from ablate.evidence.form import check_arms
 from ablate.record.label import cut, key, say, value_text
-from ablate.sweep.apart import check_apart
+from ablate.sweep.cell import check_apart
 from ablate.sweep.compose import compose
 
 # what is swept, and a value of it per arm

@@ -19,8 +19,7 @@ from omegaconf import OmegaConf, open_dict
 
 from ablate.config.location import CONF
 from ablate.sweep.begin import begin, register_study
-from ablate.sweep.compose import compose
-from ablate.sweep.planned import PlannedSweep
+from ablate.sweep.compose import PlannedSweep, compose
 
 NO_CONTEXT = HydraContext(config_loader=Mock(), callbacks=Mock())
 ARMS = ("model/residual=post_ln", "model/residual=pre_ln")
@@ -178,5 +177,5 @@ def test_a_seed_that_is_no_number_is_left_to_hydra(master, small, tmp_path):
 @pytest.mark.slow
 def test_what_runs_are_forked_from_can_be_imported():
     # the server would pass over a module that it cannot import, and every run begin without it
-    code = "from ablate.engine.local import PRELOADED; __import__(PRELOADED)"
+    code = "from ablate.engine import PRELOADED; __import__(PRELOADED)"
     subprocess.run([sys.executable, "-c", code], check=True)

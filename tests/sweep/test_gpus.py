@@ -12,8 +12,8 @@ import pytest
 import torch
 from omegaconf import OmegaConf
 
+from ablate.engine import Local
 from ablate.engine.gpus import Places
-from ablate.engine.local import Local
 from ablate.errors import UserError
 from ablate.process import run_in_child
 from ablate.train.trainer import limit_memory

@@ -4,7 +4,6 @@ import pytest
 from omegaconf import OmegaConf
 
 from ablate.errors import UserError
-from ablate.sweep.apart import check_swept
 from ablate.sweep.cell import Cell
 
 CLAIM = {
@@ -23,8 +22,8 @@ STUDY = {"factors": ["model/residual", "model/padding"], "claims": [CLAIM]}
 def checked(small, compose):
     """Check a sweep over some arms, each given by its overrides."""
     from ablate.config.schema import StudyNode
-    from ablate.sweep.arms import Built, check_arms
     from ablate.sweep.cell import plain_study
+    from ablate.sweep.preflight import Built, check_arms
     from ablate.sweep.runs import check_claims
     from ablate.train.job import build_model, prepare_data
     from ablate.train.resolve import resolve
@@ -53,12 +52,6 @@ POST, PRE = ("model/residual=post_ln",), ("model/residual=pre_ln",)
 
 def test_two_arms_that_differ_in_their_factor_pass(checked):
     assert checked(POST, PRE) is None
-
-
-def test_what_is_swept_must_be_a_factor():
-    jobs = [(*POST, "optimizer.lr=0.1"), (*PRE, "optimizer.lr=0.2")]
-    with pytest.raises(UserError, match=r"optimizer.lr differs between the cells.*its factors are"):
-        check_swept(jobs, {**STUDY, "nuisance": []})
 
 
 def test_a_nuisance_may_differ(checked):
@@ -125,7 +118,7 @@ def test_a_probe_says_what_can_be_claimed_of_it(checked, probe, metric):
 
 
 def test_an_arm_with_one_seed_twice_is_refused(small, compose):
-    from ablate.sweep.apart import check_apart
+    from ablate.sweep.cell import check_apart
 
     words = [(*POST, f"seed={seed}") for seed in "121"]
     cells = [

@@ -14,8 +14,7 @@ from hydra.types import HydraContext, RunMode
 from omegaconf import OmegaConf
 
 from ablate.config.location import CONF
-from ablate.engine.base import Engine
-from ablate.engine.local import Local
+from ablate.engine import Engine, Local
 from ablate.errors import UserError
 from ablate.evidence.gather import gather
 from ablate.record import source
@@ -28,9 +27,8 @@ from ablate.record.types import Fingerprints
 from ablate.sweep import share
 from ablate.sweep.begin import begin, register_study
 from ablate.sweep.cell import Cell, plain_study
-from ablate.sweep.launch import Worker
-from ablate.sweep.planned import Checked, PlannedSweep
-from ablate.sweep.view import View
+from ablate.sweep.compose import Checked, PlannedSweep
+from ablate.sweep.launch import View, Worker
 
 NO_CONTEXT = HydraContext(config_loader=Mock(), callbacks=Mock())
 EXPERIMENT = ("+experiment=preln_vs_postln", "study.tune=null")
@@ -162,6 +160,13 @@ def test_an_interrupted_run_is_executed_again_and_a_killed_run_failed(stage, tmp
     links, view = stage(well, lambda cell: 143, lambda cell: -9, well)
     assert [link["status"] for link in links] == ["finished", "finished", "failed"]
     assert (view.done, view.failed) == (3, 1)
+
+
+@pytest.mark.parametrize("status", [255, 143])
+def test_a_run_whose_own_code_ends_its_process_is_not_repeated_without_end(stage, tmp_path, status):
+    well = ends_well(tmp_path)
+    links, view = stage(well, *[lambda cell: status] * 2, *[lambda cell: status] * 5)
+    assert [link["status"] for link in links] == ["finished", "failed", "failed"]
 
 
 def test_a_run_that_is_lost_on_another_machine_failed_unless_it_had_ended(stage, tmp_path):

@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> None:
         if not asked(arguments):
             judge.run(argparse.Namespace(**vars(arguments), study=None, tables=None))
             return
-        from ablate.sweep.frame import frame  # imports pandas
+        from ablate.sweep.load import frame  # imports pandas
 
         runs = frame(folder, curves=False)
     judge.show(compare(runs, **asked(arguments)), arguments)

@@ -131,7 +131,7 @@ def _evidence(arguments: argparse.Namespace) -> tuple["Evidence", Path]:
     from ablate.config.location import SMOKE
     from ablate.config.scale import NO_VERDICT
     from ablate.evidence.digest import ABOUT, read_parts
-    from ablate.sweep.evidence import from_folder
+    from ablate.sweep.load import from_folder
 
     folder = Path(arguments.source).expanduser()
     if (folder / ABOUT).exists() and read_parts(folder)["regime"].get("scale") == SMOKE:

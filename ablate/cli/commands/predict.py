@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.plan.prediction import prediction, seeds_of, study_file
     from ablate.record.files import write_text
     from ablate.report.combined import expected
-    from ablate.sweep.evidence import from_folder
+    from ablate.sweep.load import from_folder
 
     folder, target = Path(arguments.folder).expanduser(), arguments.to
     if target.parent.name != "experiment" or target.suffix != ".yaml" or target.exists():

@@ -1,12 +1,11 @@
-"""Return runs as a pandas data frame, for `ablate.load`."""
+"""Load finished sweeps: their evidence, or their runs as a pandas data frame (`ablate.load`)."""
 
 import json
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas
 import yaml
 
 from ablate.config.labels import use_labels
@@ -19,20 +18,59 @@ from ablate.evidence.table import by_label
 from ablate.evidence.types import Curve, Levels
 from ablate.record.files import check_links
 from ablate.record.label import say
+from ablate.record.links import read_links
 from ablate.record.sealed import read_result
-from ablate.sweep.evidence import check_cells
+from ablate.verdict.study_checks import load_evidence
+
+if TYPE_CHECKING:
+    import pandas
 
 Row = dict[str, object]
 TARGET = "._target_"  # end of the key with the class of a component
 
 
-def frame(folder: Path, *, curves: bool) -> pandas.DataFrame:
+def from_folder(folder: Path) -> Evidence:
+    """Return the evidence of a sweep with a study, from its folder or from a folder in
+    experiments/.
+
+    Raises:
+        UserError: the folder is not a finished sweep with a study.
+    """
+    check_links(folder, folder)
+    if file_of_runs(folder).exists() or not (folder / "cells").is_dir():
+        return load_evidence(folder)
+    check_cells(folder)
+    evidence = gather(folder)
+    if not evidence.has_ended:  # the analysis would not be logged
+        raise UserError(
+            f"{folder} is a sweep without a study, or one that has not ended: start the same "
+            "command again to continue it"
+        )
+    return evidence
+
+
+def check_cells(sweep: Path) -> None:
+    """Raise UserError if a sweep refers to folders of runs outside its results folder."""
+    # the folder of the sweep is RESULTS/sweeps/NAME/TIME
+    results = (sweep.resolve() / "../../..").resolve()
+    for link in (*read_links(sweep), *read_links(sweep / SCREENING)):
+        ends = (link, link.get("short", {}))
+        for record in (end[key] for end in ends for key in ("folder", "evaluation") if key in end):
+            if not Path(record).resolve().is_relative_to(results):
+                raise UserError(
+                    f"{sweep}: cell {link['cell']} is at {record}, outside of {results}"
+                )
+
+
+def frame(folder: Path, *, curves: bool) -> "pandas.DataFrame":
     """Return a data frame with a row for each run below a folder, or with `curves` for each
     validation of each run; in a results folder, a run has a row for each of its tests.
 
     Raises:
         UserError: the folder has no runs, or a file of a run was changed or damaged.
     """
+    import pandas  # takes half a second
+
     rows = [*_rows(folder, curves)]
     if not rows:
         raise UserError(
