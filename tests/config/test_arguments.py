@@ -27,9 +27,3 @@ def test_fields_stand_beside_the_other_arguments():
 def test_fields_are_gathered(given):
     outer = Outer(**nest_arguments(Outer, {"name": "x", **given}))
     assert (outer.name, outer.inner) == ("x", Inner(**given))
-
-
-@pytest.mark.parametrize("given", [{}, {"high": 1}, {"low": 1, "middle": 2}])
-def test_what_is_missing_or_unknown_is_refused(given):
-    with pytest.raises(TypeError, match="low|middle"):
-        Outer(**nest_arguments(Outer, {"name": "x", **given}))

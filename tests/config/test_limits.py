@@ -23,21 +23,14 @@ def default():
     [
         ("optimizer.lr", float("nan"), "at least 0"),
         ("paths.results", "~/runs", "~/runs: use /"),
-        ("name", "~/x y", "~/x y: use /"),
         ("optimizer.betas", [0.9, float("nan")], "a finite number"),
         ("optimizer.betas", [], "have 2 items"),
         ("seed", -1, "at least 0 and at most 9223372036854775807"),
-        ("threads", 99999999999, "at most 1024"),
-        ("model.norm.eps", -1, "at least 0"),
         ("trainer.devices", 0, "at least 1"),
-        ("trainer.devices", 1000, "at most 64"),
-        ("trainer.val_check_interval", 0, "above 0"),
         ("logger.mode", "banana", "auto or online or offline"),
-        ("trainer.gradient_clip_val", float("nan"), "at least 0"),
         ("trainer.max_time", "00:00:00:00", "longer than no time"),
         ("trainer.max_time", 3, "text or keys with their values, such as {KEY: VALUE}"),
         ("data.n_train", 10**12, "at most 10000000"),
-        ("data.n_test_long", -1, "at least 1"),
     ],
 )
 def test_a_value_out_of_its_limits(default, key, value, allowed):
@@ -63,12 +56,6 @@ def test_a_value_at_its_limit_is_accepted(default, key, value):
     config = default.copy()
     OmegaConf.update(config, key, value, force_add=True)
     assert check(config) is None
-
-
-def test_a_setting_that_is_a_list_takes_a_list(compose):
-    check(compose("adapt=lora", "adapt.maps=[query,output]"))
-    with pytest.raises(UserError, match=r"adapt.maps=query: it must be a list, such as \[query\]"):
-        check(compose("adapt=lora", "adapt.maps=query"))
 
 
 def test_only_the_runs_that_tune_a_nuisance_may_test_nothing(compose):

@@ -30,10 +30,8 @@ def settled(tmp_path):
     "words",
     [
         ("~trainer.devices",),
-        ("~trainer.precision", "trainer=gpu"),
         ("~optimizer.betas=[0.9,0.98]",),
         ("~logger.csv.name", "logger=csv"),
-        ("~callbacks.timer.interval", "callbacks=[timer,lr_monitor]"),
     ],
     ids=str,
 )

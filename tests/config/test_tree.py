@@ -17,7 +17,7 @@ from ablate.record.label import place
 from ablate.sweep.runs import with_changes
 from ablate.verdict.study_checks import check_study
 
-from ..experiments import EXPERIMENTS, NAMES, case
+from ..experiments import EXPERIMENTS, NAMES, QUICK, case
 
 LEAVES = sorted(
     path.relative_to(folder)
@@ -134,6 +134,7 @@ def test_every_experiment_composes_and_speaks_of_what_it_sweeps(experiment):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("experiment", sorted(QUICK), indirect=True)
 def test_arms_differ_in_the_factors_and_in_nothing_else(experiment):
     """Arms differ from the first in one level; a sweep composes every combination as it begins."""
     name, config, swept = experiment

@@ -4,7 +4,6 @@ import shutil
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -170,29 +169,6 @@ def test_several_processes_build_at_once(tmp_path, corpus):
     place = folder(tmp_path, corpus())
     assert os.listdir(place.parent) == [place.name]
     assert not damage(place)
-
-
-def test_a_cache_that_another_process_is_building_is_waited_for(tmp_path, corpus, monkeypatch):
-    from ablate.data import cache
-
-    @contextmanager
-    def wait(path, work):
-        monkeypatch.undo()
-        assert work == "building the token cache"
-        open_cache(tmp_path, text, BPE)  # as the other process, before it releases the lock
-        inodes.append(folder(tmp_path, text).stat().st_ino)
-        yield
-
-    text, inodes = corpus(), []
-    monkeypatch.setattr(cache, "acquire", wait)
-    open_cache(tmp_path, text, BPE)
-    assert inodes == [folder(tmp_path, text).stat().st_ino]
-
-
-def test_a_failed_build_leaves_nothing(tmp_path, corpus):
-    with pytest.raises(UserError, match="vocab_size is 5000"):
-        open_cache(tmp_path, corpus(), Bpe(vocab_size=5000, joint=True))
-    assert os.listdir(tmp_path / "tokens") == []
 
 
 @pytest.mark.parametrize(

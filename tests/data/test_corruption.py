@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from ablate.data import BOS, EOS, PAD, UNK
-from ablate.errors import UserError
 from ablate.task.texts import Denoising, MaskedLanguageModel
 
 LINES = np.arange(400)
@@ -79,8 +78,3 @@ def test_what_a_line_draws_depends_on_the_line_alone(texts, masking, kind):
     assert (whole.inputs[0] != other.inputs[0][:, : whole.inputs[0].size(1)]).any() or (
         whole.inputs[0].shape != other.inputs[0].shape
     )
-
-
-def test_shares_beyond_the_whole_are_refused():
-    with pytest.raises(UserError, match="task.masked=0.8 and task.random=0.3"):
-        MaskedLanguageModel(share=0.15, masked=0.8, random=0.3)

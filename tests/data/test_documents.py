@@ -134,11 +134,6 @@ def test_the_space_that_is_added_to_a_line_is_not_unknown(tmp_path, line, unknow
     assert write_ids(tmp_path / "tgt", words, lines).unknown == unknown + len("€ €".encode())
 
 
-def test_two_vocabularies_are_refused(tmp_path, given):
-    with pytest.raises(UserError, match=r"tokenizer\.joint"):
-        open_cache(tmp_path, given("a b"), Char(vocab_size=None, joint=False))
-
-
 def test_shakespeare_is_split_as_by_everybody():
     assert FILE.stat().st_size <= 450_000
     text = lzma.decompress(FILE.read_bytes()).decode()

@@ -106,15 +106,6 @@ def test_a_text_such_as_na_in_a_csv_file_is_a_text(made, tmp_path, streaming):
     assert list(corpus.read("train").tgt) == ["NA", "null", "a cat"]
 
 
-@pytest.mark.parametrize("streaming", [False])
-def test_an_empty_file_is_named(written, made, tmp_path, streaming):
-    files = written("jsonl")
-    Path(files["train"]).write_text("")
-    corpus = made("text", data_files=files, streaming=streaming)
-    with pytest.raises(UserError, match=r"train\.jsonl is empty; give a file with rows"):
-        list(corpus.segments("train"))
-
-
 def test_parts_of_one_split(written, made):
     files = {"train": written("jsonl")["train"]}
     corpus = made(
@@ -123,16 +114,6 @@ def test_parts_of_one_split(written, made):
     assert [len(corpus.read(split).tgt) for split in corpus.splits] == [1, 1, 1]
     with pytest.raises(UserError, match="a stream has no parts"):
         next(made("text", data_files=files, train="train[:1]", streaming=True).segments("train"))
-
-
-def test_a_folder_is_read_by_the_names_of_its_files(written, made, tmp_path):
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    for split in LINES:
-        text = "".join(json.dumps(row) + "\n" for row in rows(split))
-        (folder / f"{split}.jsonl").write_text(text, encoding="utf-8")
-    corpus = made("text", path=str(folder))
-    assert len(corpus.read("train").tgt) == 3
 
 
 def test_the_fingerprint_follows_content_format_splits_and_fields(written, made):
@@ -171,21 +152,6 @@ def test_what_a_data_set_does_not_have(written, made, changes, words, streaming)
         list(
             made("text", data_files=written("jsonl"), streaming=streaming, **changes).read("train")
         )
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        (dict(path="nobody/has_this"), "data.path=nobody/has_this: the data set cannot be read"),
-        (dict(data_files={"train": "gone.jsonl"}), "cannot be read .*gone.jsonl"),
-    ],
-)
-def test_a_data_set_that_does_not_exist(made, changes, words):
-    for ask in ("fingerprint", "read"):
-        corpus = made("text", **changes)
-        with pytest.raises(UserError, match=words) as refused:
-            corpus.fingerprint() if ask == "fingerprint" else corpus.read("train")
-        assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("sentence", ["", "two\nlines"])

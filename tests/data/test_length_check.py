@@ -29,11 +29,6 @@ def rows(n):
     return f"model.position.max_length={n}"
 
 
-def test_without_a_table_there_is_no_limit(check):
-    data = check("batch.test_padding=4096", "search.max_extra=100000", position="sinusoidal")
-    assert data.longest("test")  # nothing was refused
-
-
 def test_a_decoder_alone_cannot_begin_with_a_source_in_any_state(check, monkeypatch):
     from ablate.model.attention.fused import Fused
 
@@ -95,11 +90,3 @@ def test_translations_as_long_as_the_limit_fit_the_table(compose, small):
     model.decoder.position.table = torch.nn.Parameter(model.decoder.position.table[:-1])
     with pytest.raises(UserError, match=f"a sequence of {needed} tokens does not fit"):
         job.search(model, src)
-
-
-def test_attention_that_reads_so_many_keys_at_most_is_checked_as_well(check):
-    place = "model/attention@model.cross.attention=linformer"
-    check(place, position="sinusoidal")
-    key = "model.cross.attention.max_length"
-    with pytest.raises(UserError, match=rf"{key}=4 is too short for the sources of "):
-        check(place, f"{key}=4", position="sinusoidal")

@@ -7,7 +7,7 @@ import pytest
 from ablate.config.schema import Batching
 from ablate.data import EOS, PAD
 from ablate.data.module import Counts, TextData
-from ablate.data.scheme import Char, Word
+from ablate.data.scheme import Word
 from ablate.errors import UserError
 from ablate.task.texts import MaskedLanguageModel
 from ablate.task.translation import Translation
@@ -205,23 +205,3 @@ def test_first_lines_and_longest(prepared):
 def test_impossible_batches(prepared, batch, message):
     with pytest.raises(UserError, match=message):
         prepared(**batch)
-
-
-def test_fewer_batches_than_devices(prepared):
-    data = prepared(tokens=4096)
-    data.trainer = SimpleNamespace(global_rank=0, world_size=8, overfit_batches=0)
-    with pytest.raises(UserError, match=r"batch\.tokens=4096 gives fewer .* than the 8 devices"):
-        data.train_dataloader()
-
-
-def test_a_split_without_text(tmp_path, given):
-    data = TextData(
-        corpus=given("some text", ""),
-        scheme=Char(vocab_size=None, joint=True),
-        collate=Translation().batch,
-        batch=Batching(tokens=64, eval_tokens=64, max_length=12),
-        cache_dir=str(tmp_path),
-        seed=1,
-    )
-    with pytest.raises(UserError, match=r"validation has no text.*give text for validation"):
-        data.prepare()

@@ -38,11 +38,6 @@ def test_line_numbers_of_one_byte_do_not_overflow(tmp_path):
     assert lengths.tolist() == [0]
 
 
-def test_an_empty_file_has_no_numbers(tmp_path):
-    (tmp_path / "numbers").touch()
-    assert mapped(tmp_path / "numbers", np.uint16).tolist() == []
-
-
 def test_only_what_is_wanted_becomes_memory_of_the_process(tmp_path):
     path = Path(tmp_path, "numbers")
     np.zeros(1 << 20, np.int64).tofile(path)

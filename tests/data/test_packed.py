@@ -146,14 +146,6 @@ def test_impossible_contexts(make, batch, words):
         make(**batch).prepare()
 
 
-def test_a_split_without_text_is_refused_before_training(make):
-    data = make(validation="")
-    with pytest.raises(UserError, match=r"validation has no text.*give text for validation"):
-        data.prepare()
-    with pytest.raises(UserError, match=r"test has no text"):
-        data.check_evaluation("test")
-
-
 def test_a_split_of_empty_texts_is_refused_before_training(make, monkeypatch):
     """Rows of a data set may be empty, and nothing separates them; bits per byte need a byte."""
     data = make()

@@ -8,12 +8,10 @@ import jaxtyping
 import pytest
 from omegaconf import OmegaConf
 
-from ablate.config.check import check
 from ablate.config.construct import construct
 from ablate.config.location import option_files
 from ablate.config.schema import Batching
 from ablate.data.scheme import Char, Word
-from ablate.errors import UserError
 from ablate.ledger.headline import is_artificial
 from ablate.task.texts import LanguageModel, MaskedLanguageModel
 from ablate.task.translation import Translation
@@ -234,35 +232,6 @@ SOLUTIONS = {  # written apart from the corpora
 def test_targets_follow_from_sources(name):
     for src, tgt in zip(*corpus(name).read("train"), strict=True):
         assert tgt.split() == SOLUTIONS[name](src.split())
-
-
-@pytest.mark.parametrize(
-    ("name", "changes", "message"),
-    [
-        ("copy", {"shortest": 13}, "data.shortest=13 is above data.longest=12"),
-        ("look_up", {"offset": 12}, "data.offset=12 must be below data.length=12"),
-        ("hops", {"hops": 16}, "data.hops=16 is a multiple of data.nodes=8"),
-        ("cycle", {"answer": 9}, "data.length=8 must be from data.answer=9 to data.symbols=16"),
-        ("memorise", {"n_test": 301}, "data.n_train=300 is below"),
-    ],
-)
-def test_sizes_that_do_not_fit_are_refused_in_a_sentence(name, changes, message):
-    with pytest.raises(UserError) as refusal:
-        corpus(name, **changes)
-    assert message in str(refusal.value)
-    assert "\n" not in str(refusal.value)
-
-
-def test_sizes_out_of_range_are_refused_before_anything_is_drawn(compose):
-    for override in ("data.n_train=0", "data.symbols=1", "data.longest=0"):
-        with pytest.raises(UserError, match=f"{override}: it must be at least"):
-            check(compose("data=copy", override))
-
-
-def test_too_few_sources_are_refused():
-    data = corpus("copy", shortest=1, longest=1, symbols=2)
-    with pytest.raises(UserError, match="too few different sources"):
-        [data.read(split) for split in data.splits]
 
 
 def test_a_corpus_without_a_known_solution_has_no_levels(compose):

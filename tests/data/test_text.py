@@ -46,18 +46,6 @@ def test_a_whole_text_is_read_as_its_lines_are(tmp_path, end, inside):
     assert list(stream_lines(io.BytesIO(content), "name")) == [f"a{inside}b", "c"]
 
 
-@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf"])
-def test_empty_file(tmp_path, content):
-    with pytest.raises(UserError, match=r"text\.en is empty"):
-        read_lines(file(tmp_path, content))
-
-
-@pytest.mark.parametrize("packed", [gzip.compress(b"some text\n" * 99, mtime=0)[:-12]])
-def test_broken_gzip(tmp_path, packed):
-    with pytest.raises(UserError, match=r"t\.gz is not a whole gzip file"):
-        read_lines(file(tmp_path, packed, "t.gz"))
-
-
 def test_unequal_line_counts_name_both_files(tmp_path):
     src, tgt = file(tmp_path, b"a\nb\n", "x.en"), file(tmp_path, b"a\nb\nc\n", "x.de")
     with pytest.raises(UserError, match=r"x\.en has 2 lines and .*x\.de has 3"):
@@ -83,15 +71,6 @@ def test_tsv_with_other_columns(tmp_path, line):
     columns = line.count(b"\t") + 1
     with pytest.raises(UserError, match=rf"x\.tsv: line 2 has {columns} tab-separated"):
         read_tsv(file(tmp_path, b"a\tb\n" + line, "x.tsv"))
-
-
-def test_tatoebas_third_column_is_read_over(tmp_path):
-    licence = "CC-BY 2.0 (France) Attribution: tatoeba.org #1 (a) & #2 (b)"
-    lines = f"Go.\tVa !\t{licence}\nHi.\tSalut !\t{licence}\n\n"
-    assert [*zip(*read_tsv(file(tmp_path, lines.encode(), "x.txt")), strict=True)] == [
-        ("Go.", "Va !"),
-        ("Hi.", "Salut !"),
-    ]
 
 
 @pytest.mark.parametrize("end", ["\n\n", "\n \r\n"])

@@ -126,21 +126,6 @@ def test_a_vocabulary_larger_than_the_data_allows(scheme, size, pairs):
         train(scheme, largest + 1, pairs)
 
 
-@pytest.mark.parametrize(("scheme", "size"), SUBWORDS)
-def test_a_vocabulary_smaller_than_the_characters(scheme, size, pairs):
-    characters = set("".join(pairs.src + pairs.tgt)) - {" "}
-    smallest = len(characters) + 1 + len(SPECIALS) + (scheme is Unigram)
-    with pytest.raises(UserError, match=f"vocab_size is 9, but .* needs at least {smallest}"):
-        train(scheme, 9, pairs)
-    assert train(scheme, smallest, pairs).src.size == smallest
-
-
-@pytest.mark.parametrize("size", [4])
-def test_no_room_beside_the_special_tokens(size, pairs):
-    with pytest.raises(UserError, match=f"vocab_size is {size}, but .* needs at least 5"):
-        train(Word, size, pairs)
-
-
 def test_words_are_the_most_frequent_ones():
     tokenizer = train(Word, 7, Pairs(["a b. a c a", "b. b."], ["a"])).src
     assert tokenizer.pieces([UNK, 4, 5, 6]) == ["<unk>", "\u2581a", "\u2581b", "."]
@@ -152,17 +137,6 @@ def test_a_character_is_a_token(pairs):
     (ids,) = tokenizer.encode_batch(["säge ba"])
     assert "".join(tokenizer.pieces(ids)) == "\u2581säge\u2581ba"
     assert len(ids) == 8
-
-
-def test_every_level_builds(compose):
-    from ablate.config.construct import construct
-    from ablate.config.location import CONF
-    from ablate.data.scheme import Scheme
-
-    levels = sorted(path.stem for path in (CONF / "tokenizer").glob("*.yaml"))
-    assert levels
-    for level in levels:
-        assert isinstance(construct(compose(f"tokenizer={level}").tokenizer), Scheme)
 
 
 @pytest.mark.parametrize("line", ["→" * (LONGEST + 1), "b c" + "例" * 3 * LONGEST + " d"])

@@ -113,14 +113,6 @@ def test_fingerprint_changes_with_the_grammar(tmp_path, monkeypatch):
     assert toy().fingerprint() != before
 
 
-def test_the_config_builds_the_corpus(compose):
-    config = compose("data=toy").data
-    data = Toy(**{key: config[key] for key in SETTINGS})
-    assert data.splits == ("train", "validation", "test", "test_long")
-    assert len(data.read("test").src) == config.n_test == 3000
-    assert compose("data=toy", "budget.test_sentences=50").data.n_test == 50
-
-
 def test_a_word_has_two_meanings_only_where_the_table_says_so():
     entries = NOUNS + VERBS + ADJECTIVES + ADVERBS + PREPOSITIONS
     assert len({word.gloss for word in entries}) == len(entries)

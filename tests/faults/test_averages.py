@@ -24,7 +24,6 @@ CALLBACKS = {
         f"+callbacks.mean._target_={LIGHTNING}.EMAWeightAveraging",
         "+callbacks.mean.decay=0.5",
     ),
-    "mean": (f"+callbacks.mean._target_={LIGHTNING}.WeightAveraging",),
     "swa": (
         f"+callbacks.mean._target_={LIGHTNING}.StochasticWeightAveraging",
         *("+callbacks.mean.swa_lrs=0.01", "+callbacks.mean.swa_epoch_start=2"),
@@ -35,7 +34,7 @@ AVERAGE = ("checkpoint.tested=average", "checkpoint.every=2", "checkpoint.averag
 TESTED = {"last": (), "best": ("checkpoint.tested=best",), "average": AVERAGE}
 FASTER = ("optimizer.lr=0.01", "search=greedy")
 FEW = [("ema", "best"), ("own", "last")]
-CASES = [*FEW, ("ema", "average"), ("mean", "last"), ("swa", "last"), ("swa", "average")]
+CASES = [*FEW, ("swa", "average")]
 pytestmark = pytest.mark.filterwarnings("ignore:SWA is currently")
 SLOW = pytest.mark.slow
 cases = pytest.mark.parametrize(

@@ -26,13 +26,8 @@ LEVELS = {
 }
 # in one stack alone
 PLACES = ("model/position@model.decoder.position=nearer",)
-# what carries most state over a kill; the others are slow tests
-QUICK = ("model/attention=summed", "model=recurrent", "adapt=low_rank")
-
-
-def each(choices):
-    """The choices, as slow tests but for the quick ones."""
-    return [pytest.param(c, marks=[] if c in QUICK else pytest.mark.slow) for c in choices]
+# what carries most state over a kill, and what is read by the decoder alone
+RESUMED = ("model/attention=summed", "model=recurrent", "adapt=low_rank", *PLACES)
 
 
 @pytest.fixture
@@ -58,7 +53,7 @@ def theirs(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("choice", each([*LEVELS, *PLACES]))
+@pytest.mark.parametrize("choice", RESUMED)
 def test_their_level_trains_and_goes_on_after_a_kill(go, kill, left, theirs, choice):
     overrides = [theirs, *choice.split(), "checkpoint.save_every=2"]
     whole = go("whole", *overrides)

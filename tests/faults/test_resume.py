@@ -45,8 +45,7 @@ def test_a_run_that_is_killed_again_and_again_ends_as_if_it_were_not(go, kill, l
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("nth", range(1, 14))
+@pytest.mark.parametrize(("nth", "after"), [(n, n % 2 == 0) for n in range(1, 14)])
 def test_killed_before_and_after_every_file_is_written(go, kill, left, nth, after, whole):
     whole = left(whole("checkpoint.save_every=4"))
     kill("killed", files, "write_bytes", nth, "checkpoint.save_every=4", after=after)
@@ -54,8 +53,7 @@ def test_killed_before_and_after_every_file_is_written(go, kill, left, nth, afte
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("every", [1, 2, 3])
-@pytest.mark.parametrize("nth", [4, 6, 7, 12])
+@pytest.mark.parametrize(("nth", "every"), [(4, 1), (6, 3), (7, 2), (12, 2)])
 def test_killed_in_any_batch_with_any_distance_of_states(go, kill, left, nth, every, whole):
     """An epoch has three batches, so states lie at its begin, its middle and its end."""
     saving = f"checkpoint.save_every={every}"

@@ -8,7 +8,7 @@ from ablate.config.location import CONF
 from ablate.train.resolve import resolve
 from ablate.train.run import run
 
-LEVELS = sorted(f"{p.parent.name}={p.stem}" for p in CONF.glob("model/*/*.yaml"))
+ALL = sorted(f"{p.parent.name}={p.stem}" for p in CONF.glob("model/*/*.yaml"))
 # a level that the decoder's self-attention refuses acts in the others
 ELSEWHERE = {
     name: tuple(f"model/attention@model.{place}.attention={name}" for place in ("encoder", "cross"))
@@ -29,6 +29,9 @@ WORSE = {
     "position=none": (85, 101),
     "position=sinusoidal_slow": (85, 101),  # neighbours are nearly alike
 }
+# levels with a path or a result of their own, and one of each factor; laws hold for all levels
+FIRST = {level.partition("=")[0]: level for level in reversed(ALL)}
+LEVELS = [x for x in ALL if x in {*OVERRIDES, *WORSE, *FIRST.values()}]
 WORDS = ["ba", "de", "gi", "ko", "lu", "ma", "ne", "pi"]
 
 
@@ -83,7 +86,7 @@ def test_every_level_learns_a_handful_of_pairs(bleu, level):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [11, 12])
+@pytest.mark.parametrize("seed", [11])
 def test_the_default_run_learns_the_built_in_corpus_and_needs_positions(
     compose, tmp_path, cache_folder, seed
 ):

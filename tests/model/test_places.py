@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from ablate.errors import UserError
 from ablate.model.base import Seq2Seq
 
 
@@ -92,10 +91,3 @@ def test_norms_of_one_stack(build_model, stack):
     for name in ("encoder", "decoder"):
         norms = {type(norm).__name__ for norm in getattr(model, name).residual.norms}
         assert norms == {"BatchNorm" if name == stack else "LayerNorm"}
-
-
-def test_positions_that_lose_sentences_are_refused_and_not_broadcast(build_model, monkeypatch):
-    model = build_model("model/position=sinusoidal").eval()
-    monkeypatch.setattr(model.encoder.position, "embed", lambda x, positions: x[:1])
-    with pytest.raises(UserError, match=r"\(Sinusoidal\) .* \(2, 6\) .* \(1, 6\)"):
-        model(Seq2Seq(torch.randint(4, 20, (2, 6)), torch.randint(4, 20, (2, 5))))

@@ -49,12 +49,6 @@ def test_a_gradient_that_is_one_number_for_all_entries(onednn):
 
 
 @needs_onednn
-def test_auto_is_onednn_where_torch_has_it(onednn):
-    choose_products("auto")
-    assert is_by_onednn(torch.ones(2, 2))
-
-
-@needs_onednn
 def test_only_float32_on_a_processor_is_by_onednn(onednn):
     assert is_by_onednn(torch.ones(2, 2))
     assert not is_by_onednn(torch.ones(2, 2, dtype=torch.float64))

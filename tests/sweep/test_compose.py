@@ -12,8 +12,6 @@ import pytest
 import torch
 from hydra._internal.callbacks import Callbacks
 from hydra.core.global_hydra import GlobalHydra
-from hydra.core.plugins import Plugins
-from hydra.errors import ConfigCompositionException
 from hydra.types import HydraContext, RunMode
 from omegaconf import OmegaConf, open_dict
 
@@ -153,25 +151,6 @@ def test_the_regime_of_a_sweep_has_what_auto_is(master):
     register_study(PlannedSweep(NO_CONTEXT, config, None, [], [], [], {}))
     study = json.loads((Path(config.hydra.sweep.dir) / "study.json").read_text())
     assert study["regime"]["precision"] in ("32-true", "bf16-mixed")
-
-
-def test_no_job_is_composed_beforehand(master, small, monkeypatch):
-    context, config = master
-    sweeper = Plugins.instance().instantiate_sweeper(
-        config=config, hydra_context=context, task_function=lambda config: None
-    )
-    asked = []
-    monkeypatch.setattr(
-        context.config_loader, "load_sweep_config", lambda **given: asked.append(given)
-    )
-    sweeper.validate_batch_is_legal([small, small])
-    assert not asked
-
-
-def test_a_seed_that_is_no_number_is_left_to_hydra(master, small, tmp_path):
-    jobs = [(*small, "seed=1"), (*small, "seed=one")]
-    with pytest.raises(ConfigCompositionException, match="seed=one"):
-        compose(*master, jobs, count(), tmp_path)
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.log import Sweep, register
 from ablate.evidence.registration import questions
@@ -51,11 +50,6 @@ def test_a_contest_takes_seeds_that_nobody_saw_and_goes_on_where_it_stopped(begu
     assert replicate(tmp_path) == 6
 
 
-def test_a_screen_is_reproduced(tmp_path):
-    contest = Contest.of("modern_screen", EXPERIMENTS, tmp_path)
-    assert contest.overrides[0] == "+experiment=modern_screen"
-
-
 def test_both_verdicts_are_told(begun, tmp_path):
     contest = Contest.of(NAME, EXPERIMENTS, tmp_path)
     shutil.copytree(EXPERIMENTS / NAME, begun(1, 1, contest=True), dirs_exist_ok=True)
@@ -84,22 +78,6 @@ def test_fresh_seeds_that_are_asked_twice_are_exploratory(begun, tmp_path):
     assert exploratory == [{True}, {False}]
 
 
-def test_what_cannot_be_contested_is_refused(tmp_path):
-    with pytest.raises(UserError, match="aa_null.*replicate"):
-        Contest.of("aa_null", EXPERIMENTS, tmp_path)
-    with pytest.raises(UserError, match="all claims of normalisation are kind=exact"):
-        Contest.of("normalisation", EXPERIMENTS, tmp_path)
-    with pytest.raises(UserError, match="nothing"):
-        Contest.of("nothing", EXPERIMENTS, tmp_path)
-    first = Evidence.load(EXPERIMENTS / NAME)
-    other = {**first.study, "seeds": 7}
-    replace(first, study=other, registration={**first.registration, "hash": "0"}).save(
-        tmp_path / NAME
-    )
-    with pytest.raises(UserError, match="the study of .*experiment=.* has changed since"):
-        Contest.of(NAME, tmp_path, tmp_path)
-
-
 @pytest.mark.parametrize(
     ("command", "contest", "number"),
     [
@@ -120,10 +98,3 @@ def test_a_contest_avoids_the_seeds_of_the_evidence_and_of_the_contest_beside_it
     overrides = Contest.of(NAME, tmp_path, tmp_path / "results").overrides
     given = [word for word in overrides if word.startswith("replicate=")]
     assert given[-1] == f"replicate={number}"
-
-
-def test_a_contest_beside_the_evidence_that_is_damaged_is_named(tmp_path):
-    shutil.copytree(EXPERIMENTS / NAME, tmp_path / NAME)
-    (tmp_path / NAME / RESULT).write_text('{"replicate": "many"}')
-    with pytest.raises(UserError, match=r"contest\.json: replicate"):
-        Contest.of(NAME, tmp_path, tmp_path / "results")

@@ -28,10 +28,6 @@ def test_more_seeds_are_fresh_ones_so_that_their_verdict_is_not_exploratory(advi
     assert "replicate=3 contest=true -m" in command and "seed=0,1" not in command
 
 
-def test_a_question_that_was_not_registered_becomes_a_claim_first(advice):
-    assert "docs/howto/claims.md" in advice(True, ("inconclusive", 2, PLAN))
-
-
 @pytest.mark.parametrize(
     "claim", [("supported", 2, None), ("inconclusive", 9, PLAN), ("inconclusive", 2, None)]
 )

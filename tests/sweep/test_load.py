@@ -55,11 +55,6 @@ def test_runs_that_tuned_a_learning_rate_have_no_rows(tmp_path):
     assert len(ablate.load(tmp_path)) == 48
 
 
-def test_an_experiment_may_have_the_name_of_the_folder_of_tuning_runs(tmp_path):
-    shutil.copytree(EXPERIMENTS / "heads_param_count", tmp_path / "screening")
-    assert len(ablate.load(tmp_path)) == len(ablate.load(tmp_path / "screening")) > 0
-
-
 def test_a_sweep_without_a_study_says_what_was_swept(tmp_path, small, command, here):
     words = ["probe=parameter_count", "model.d_ff=32,48", "hydra.sweeper.params=null", "-m"]
     status, _, error = command(*small, *words)
@@ -161,9 +156,3 @@ def test_runs_that_were_changed_are_refused(tmp_path):
     (folder / "runs.jsonl").write_text(text.replace('"test/bleu":5', '"test/bleu":6', 1))
     with pytest.raises(UserError, match="has changed since"):
         ablate.load(folder)
-
-
-@pytest.mark.parametrize("name", ["", "no/such"])
-def test_a_folder_without_runs_is_refused(tmp_path, name):
-    with pytest.raises(UserError, match="has no runs: load takes the folder of a sweep"):
-        ablate.load(tmp_path / name)

@@ -95,9 +95,3 @@ def test_a_link_says_what_was_matched_beside_what_became_of_the_cell(cells, tmp_
     link = read_sealed(path)
     assert (link["status"], link["identity"]) == ("finished", "abc")
     assert link["matched"] == {"model.d_ff": cell.config.model.d_ff}
-
-
-def test_what_is_matched_to_must_run(cells):
-    (alone,) = cells(["model/position"], ("model/position=sinusoidal",))
-    with pytest.raises(UserError, match=r"study\.match\.to: no run has model/position=learned"):
-        matched_jobs([alone], BY_SIZE)

@@ -94,18 +94,6 @@ def test_one_baseline_serves_every_variant(whole):
     assert study["nuisance"] == ["model.d_head", "replicate"]
 
 
-@pytest.mark.slow
-def test_a_run_is_that_of_the_same_config_without_a_screen(sweep, whole, study, command, results):
-    identities = {(run["arm"], run["seed"]): run["identity"] for run in runs(whole)}
-    again = sweep("whole", "variant=wide,baseline")
-    assert all(run["reused"] for run in runs(again))
-    alone = study("alone", "model.d_head=8", "seed=1", "study=null")
-    status, _, err = command(*alone)
-    assert status == 0, err
-    (folder,) = (results / "alone" / "runs").iterdir()
-    assert folder.name == identities["wide", 1]
-
-
 def test_variants_in_parts_have_the_verdict_of_the_whole_screen(sweep, command, tmp_path, whole):
     first = sweep("first", "variant=baseline,wide")
     assert not (first / "verdict.json").exists()
@@ -125,14 +113,8 @@ def test_variants_in_parts_have_the_verdict_of_the_whole_screen(sweep, command, 
     ("old", "new", "words", "message"),
     [
         ("wide: {model.d_head: 8}", "wide: {}", [], "changes nothing"),
-        ("wide: {model.d_head: 8}", "wide: {variant: wider}", [], "sets variant"),
         ("wide: {model.d_head: 8}", "wide: {model.d_haed: 8}", [], "model.d_haed"),
         ("wider: {id: wider,", "wiedr: {id: wider,", [], "did you mean wider"),
-        (
-            *("wider: {id: wider,", "wider: {treatment: {variant: baseline}, id: wider,", []),
-            "wider: remove the key treatment",
-        ),
-        ("    metric: probe/trace\n", "", [], "metric"),
         ("", "", ["variant=wiedr"], "did you mean wider"),
     ],
 )
@@ -165,9 +147,3 @@ def test_a_variant_can_add_a_key(tmp_path):
     with composed(["+experiment=mine"], folder=str(tmp_path)) as sweep:
         assert "optimizer.weight_decay" in sweep.config.study.nuisance
         assert "+optimizer.weight_decay=0.1" in [word for job in sweep.jobs for word in job]
-
-
-def test_a_variant_is_a_word_of_sweeps_of_screens_alone(study, command):
-    for words in (["variant=wide"], ["study=null", "variant=wide"]):
-        status, _, err = command(*study("one", *words))
-        assert status == 2 and "variant=wide" in err, err

@@ -50,35 +50,14 @@ def checked(small, compose):
 POST, PRE = ("model/residual=post_ln",), ("model/residual=pre_ln",)
 
 
-def test_two_arms_that_differ_in_their_factor_pass(checked):
-    assert checked(POST, PRE) is None
-
-
 def test_a_nuisance_may_differ(checked):
     arms = ((*POST, "optimizer.lr=0.1"), (*PRE, "optimizer.lr=0.2"))
     assert checked(*arms, nuisance=["optimizer.lr"]) is None
 
 
-def test_a_group_at_one_place_is_a_factor_and_arms_say_where(checked):
-    from ablate.record.label import say
-
-    norm = "model/norm@model.encoder.norm"
-    arms = ((f"{norm}=layer_norm",), (f"{norm}=rms_norm",))
-    sides = {"treatment": {norm: "layer_norm"}, "baseline": {norm: "rms_norm"}}
-    assert checked(*arms, factors=[norm], claims=[CLAIM | sides]) is None
-    assert say({norm: "rms_norm", "model/norm": "none"}) == "encoder.norm=rms_norm none"
-
-
 def test_the_arms_of_a_claim_must_exist(checked):
     with pytest.raises(UserError, match=r"claims, mine: no run has model/residual=pre_ln"):
         checked(POST, ("model/residual=none",))
-
-
-def test_the_arm_that_must_lose_must_exist(checked):
-    claim = CLAIM | {"kind": "non_inferiority", "loses": {"model/residual": "none"}, "margin": 1.0}
-    with pytest.raises(UserError, match=r"claims, mine: no run has model/residual=none"):
-        checked(POST, PRE, claims=[claim])
-    assert checked(POST, PRE, ("model/residual=none",), claims=[claim]) is None
 
 
 def test_the_arm_that_must_lose_has_the_other_levels_of_the_baseline(checked):
@@ -107,35 +86,6 @@ def test_the_arm_that_must_lose_has_the_other_levels_of_the_baseline(checked):
 def test_what_could_not_be_judged_is_refused_before_any_run(checked, claim, words):
     with pytest.raises(UserError, match=words):
         checked(POST, PRE, claims=[CLAIM | claim])
-
-
-@pytest.mark.parametrize(("probe", "metric"), [("attention_weights", "probe/row_error")])
-def test_a_probe_says_what_can_be_claimed_of_it(checked, probe, metric):
-    arms = [(*arm, f"probe={probe}") for arm in (POST, PRE)]
-    with pytest.raises(UserError, match="metric=test/bleu is measured in no run; allowed is param"):
-        checked(*arms)
-    assert checked(*arms, claims=[CLAIM | {"metric": metric}]) is None
-
-
-def test_an_arm_with_one_seed_twice_is_refused(small, compose):
-    from ablate.sweep.cell import check_apart
-
-    words = [(*POST, f"seed={seed}") for seed in "121"]
-    cells = [
-        Cell(number, "", word, compose(*small, *word, hydra_node=True))
-        for number, word in enumerate(words)
-    ]
-    assert check_apart(cells[:2]) is None
-    with pytest.raises(UserError, match=r"cells 0 and 2 are one arm with one seed \(.*seed=1\)"):
-        check_apart(cells)
-
-
-@pytest.mark.parametrize("given", ["budget.seeds=0", "budget.seeds=-1", "n_jobs=0", "n_jobs=-3"])
-def test_a_sweep_of_nothing_is_refused(compose, given):
-    from ablate.sweep.begin import begin
-
-    with pytest.raises(UserError, match=f"{given}: it must be at least 1"):
-        begin(compose(given, hydra_node=True))
 
 
 def test_arms_that_train_alike_are_refused(checked):

@@ -75,50 +75,6 @@ def test_a_sweep_ends_in_verdicts_and_a_report(ablate, tmp_path):
     assert list((tmp_path / "work").iterdir()) == []  # nothing outside paths.results
 
 
-LANGUAGE_MODELS = """
-# @package _global_
-name: language_models
-defaults:
-  - override /task: language_model
-  - override /model: decoder_only
-study:
-  factors: [model.dropout.rate]
-  claims:
-    - {id: mine, statement: It helps., source: me, kind: superiority, metric: test/nll,
-       better: lower, margin: 0.01, margin_reason: small,
-       treatment: {model.dropout.rate: 0.1}, baseline: {model.dropout.rate: 0.0}}
-hydra:
-  sweeper:
-    params: {model.dropout.rate: "0.1,0.0", seed: "0,1"}
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("task", "model"),
-    [
-        ("masked_language_model", "encoder_only"),
-        *(
-            pytest.param(*case, marks=pytest.mark.slow)
-            for case in (("language_model", "decoder_only"), ("denoising", "micro"))
-        ),
-    ],
-)
-def test_models_without_translations_are_said_to_be_trained(ablate, tmp_path, task, model):
-    (tmp_path / "conf" / "experiment").mkdir(parents=True)
-    text = LANGUAGE_MODELS.replace("language_model\n", f"{task}\n").replace("decoder_only", model)
-    (tmp_path / "conf" / "experiment" / "mine.yaml").write_text(text.lstrip())
-    words = ("+experiment=mine", "--config-dir", str(tmp_path / "conf"), "-m")
-    done = ablate(*words)
-    assert done.returncode == 0, done.stderr
-    assert "not trained" not in done.stdout
-    assert "4 optimiser steps" in done.stdout
-    unit = "contexts" if task == "language_model" else "sentences"
-    assert f"tested on 20 test {unit}" in done.stdout
-    report = (sweep_folder(tmp_path) / "report.md").read_text(encoding="utf-8")
-    assert "(400 pairs of train, 20 of validation" in report
-
-
 @pytest.mark.slow
 def test_every_arm_gets_its_best_rate_and_old_runs_make_no_evidence(processes, tmp_path):
     arguments = (
@@ -144,13 +100,6 @@ def test_every_arm_gets_its_best_rate_and_old_runs_make_no_evidence(processes, t
     done = processes(*arguments, "study.claims.0.margin=1.5")  # the study is changed after its runs
     assert done.stderr.count("reused, ") == 16
     assert "exploratory" in done.stdout
-
-
-def test_a_study_that_no_rule_decides_ends_before_any_run(ablate, tmp_path):
-    done = ablate("+experiment=preln_vs_postln", "study.claims.0.kind=equality", "-m")
-    assert done.returncode == 2
-    assert "kind=equality; allowed is exact" in done.stderr
-    assert not (tmp_path / "results" / "runs").exists()
 
 
 @pytest.mark.slow
@@ -200,25 +149,6 @@ def test_the_number_of_jobs_changes_no_number(processes, tmp_path):
         json.loads(p.read_text())["metrics"] for p in sorted((folder / "cells").glob("*.json"))
     ]
     assert sequential == parallel
-
-
-def test_without_m_the_command_says_what_it_is_not(ablate):
-    done = ablate("+experiment=preln_vs_postln")
-    assert done.returncode == 0
-    assert "only one run; add -m" in done.stdout
-    assert "-m" in done.stdout
-
-
-@pytest.mark.slow
-def test_heads_do_not_change_the_number_of_parameters(processes, tmp_path):
-    done = processes(
-        "+experiment=heads_param_count", "model.d_model=64", "model.n_heads=1,2,4,8,16", "-m"
-    )
-    assert done.returncode == 0, done.stderr
-    verdict = json.loads((sweep_folder(tmp_path) / "verdict.json").read_text())
-    split, fixed = verdict["claims"]
-    assert (split["verdict"], split["pairs"], split["effect"]) == ("supported", 5, 0.0)
-    assert fixed["verdict"] == "refuted"
 
 
 @pytest.mark.slow

@@ -27,11 +27,6 @@ def test_values_with_two_pluses_replace_the_values_of_the_experiment(key):
     assert jobs_of(f"++{key}=7,8", params={key: "range(3)"}) == [[f"{key}=7"], [f"{key}=8"]]
 
 
-def test_two_pluses_before_another_key_are_kept():
-    jobs = jobs_of("++optimizer.weight_decay=0.1", params={"seed": "5"})
-    assert jobs == [["seed=5", "++optimizer.weight_decay=0.1"]]
-
-
 @pytest.mark.parametrize("word", ["variant=rms", "variant='rms'", "++variant=rms"])
 def test_a_variant_brings_its_overrides_however_it_is_written(word):
     (job,) = jobs_of(word, params={"variant": "baseline,rms"}, config=SCREEN)

@@ -1,13 +1,17 @@
 """A nuisance is chosen for every arm on validation."""
 
 import json
+from unittest.mock import Mock
 
 import pytest
+from hydra.types import HydraContext
 from omegaconf import OmegaConf
 
 from ablate.errors import UserError
 from ablate.evidence.tuned import screening_seeds
 from ablate.sweep.cell import Cell
+from ablate.sweep.compose import PlannedSweep
+from ablate.sweep.runs import _replicates
 from ablate.sweep.tuning import choose, screening_jobs, tuned_jobs, wider_jobs
 
 TUNE = {"key": "lr", "values": [1, 2], "seeds": [8, 9], "metric": "val/nll", "better": "lower"}
@@ -44,6 +48,17 @@ def test_every_arm_is_screened_with_every_value_by_every_replicate():
 def test_too_few_screening_seeds_are_counted_on_and_too_many_are_left():
     assert screening_seeds([3, 1, 2, 4, 3], TUNE) == {1: 8, 2: 9, 3: 10, 4: 11}
     assert screening_seeds([3], TUNE) == {3: 8}
+
+
+def test_a_part_of_a_study_tunes_with_the_seeds_of_the_whole_study():
+    """A run of a part is then the run of the study that is made in one go."""
+    config = OmegaConf.create({"hydra": {"sweeper": {"params": {"seed": "range(3)"}}}})
+    nowhere = HydraContext(config_loader=Mock(), callbacks=Mock())
+    study = {"seeds": 3, "claims": []}
+    for seeds in ([1], [0, 1, 2]):
+        cells = [cell("a", seed) for seed in seeds]
+        sweep = PlannedSweep(nowhere, config, study, cells, cells, [], {})
+        assert _replicates(sweep) == {0, 1, 2}
 
 
 @pytest.mark.parametrize(("seeds", "shared"), [((8,), 8), ((1, 2, 10), 10)])
@@ -125,22 +140,7 @@ def test_a_value_is_chosen_by_the_steps_to_a_loss(tmp_path):
     assert choose(links, {**TUNE, "metric": "steps_to/nll_2.0"}, cell("a", 1)) == 2
 
 
-def test_values_are_written_as_hydra_reads_them():
-    """A value of Python's None would be the word "None", and the word "1" a number."""
-    tune = {**TUNE, "values": [None, "1", "a b", True]}
-    jobs = screening_jobs([cell("a", 1)], tune, {1: 8})
-    assert [job[1] for job in jobs] == ["lr=null", 'lr="1"', 'lr="a b"', "lr=true"]
-    links = [link("a", None, 1.0), link("a", "1", 2.0)]
-    assert tuned_jobs([cell("a", 1)], links, tune, {1: 8})[0][-1] == "lr=null"
-
-
 def test_an_arm_without_any_result_ends_the_sweep():
     failed = {**link("a", 1, 1.0, "failed"), "error": "no space"}
     with pytest.raises(UserError, match="every screening run of a failed.*no space"):
         choose([failed], TUNE, cell("a", 1))
-
-
-def test_the_config_lets_a_run_go_untested(compose):
-    from ablate.config.check import check
-
-    assert check(compose("+experiment=preln_vs_postln", "logger=none", "test_splits=[]")) is None

@@ -26,10 +26,6 @@ def kept(cells, *without):
     return [cell.number for cell in leave_out(cells, without)]
 
 
-def test_nothing_is_left_out_unless_it_is_named(cells):
-    assert kept(cells) == [0, 1, 2, 3]
-
-
 def test_an_arm_is_left_out_by_all_of_its_levels(cells):
     assert kept(cells, {"position": "table", "width": 3}) == [0, 1, 2]
     assert kept(cells, {"position": "table"}) == [0, 1]
