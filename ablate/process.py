@@ -4,6 +4,7 @@ All functions act on the whole process. None of them changes a result of a run.
 """
 
 import ctypes
+import functools
 import importlib.util
 import io
 import multiprocessing.connection
@@ -37,6 +38,15 @@ def rank() -> int:
 
         return int(getattr(rank_zero_only, "rank", 0))
     return int(next((os.environ[name] for name in RANKS if name in os.environ), 0))
+
+
+@functools.cache
+def say_once(sentence: str) -> None:
+    """Print a message once per process; of the processes of a run on several devices, only the
+    first prints it.
+    """
+    if rank() == 0:
+        print(sentence, flush=True)
 
 
 def keep_memory() -> None:

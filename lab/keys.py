@@ -10,11 +10,12 @@ import dataclasses
 import inspect
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import (
     Annotated,
     Any,
+    Literal,
     NamedTuple,
     NotRequired,
     get_args,
@@ -26,7 +27,7 @@ import yaml
 from typing_extensions import is_typeddict
 
 from ablate.cli.parser import PATH, Parser
-from ablate.config.limits import FOREIGN, Limit, alternatives, describe
+from ablate.config.limits import FOREIGN, LISTS, MAPPINGS, Limit, alternatives
 from ablate.config.location import catalogue, option_folders, search_catalogue
 from lab.command import main
 
@@ -58,6 +59,7 @@ An option is chosen by `group=option`. Its keys are then set below the name of t
 for the search of validations.
 """
 REQUIRED = "*required*"
+PLAIN = {int: "a whole number", float: "a number", str: "text", bool: "bool", type(None): "null"}
 HIDDEN = ("_target_", "_partial_", "defaults")
 # keys that have the same meaning in every option
 SHARED = {
@@ -325,8 +327,24 @@ def _plain_text(hint: Any) -> str:
     kinds = alternatives(hint)
     if any(is_typeddict(kind) for kind in kinds):
         return "keys of its own, or null"
-    words = describe(kinds)
-    return words.replace("true or false", "bool").replace("keys with their values, such as ", "")
+    names = dict.fromkeys(name for kind in kinds for name in _names(kind))
+    if PLAIN[float] in names:
+        names.pop(PLAIN[int], None)
+    return " or ".join(names)
+
+
+def _names(kind: Any) -> list[str]:
+    """Return the values of a `Literal`, or the name of another type; [] if it has no name."""
+    origin = get_origin(kind)
+    if origin is Literal:
+        return [str(value) for value in get_args(kind)]
+    if origin in LISTS:
+        return ["a list"]
+    if origin in MAPPINGS or dataclasses.is_dataclass(kind):
+        return ["{KEY: VALUE}"]
+    if origin is Callable:
+        return ["an option (chosen with a slash, as in model/norm=OPTION)"]
+    return [PLAIN[kind]] if isinstance(kind, type) and kind in PLAIN else []
 
 
 def _type_of(value: Any) -> str:

@@ -11,7 +11,7 @@ from ablate import __version__
 from ablate.cli import commands
 from ablate.cli.parser import Parser, unknown
 from ablate.cli.statuses import exit_statuses
-from ablate.config.imports import leave_current_folder, search_current_folder
+from ablate.config.location import leave_current_folder, search_current_folder
 from ablate.errors import UserError
 
 USAGE = "ablate [key=value ...] [-m]\n       ablate COMMAND [argument ...]"

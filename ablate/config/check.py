@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from types import NoneType, UnionType
+from types import UnionType
 from typing import Any, get_args, get_origin
 
 import yaml
@@ -23,16 +23,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import InterpolationToMissingValueError
 
 from ablate.config.construct import parameters
-from ablate.config.limits import (
-    FOREIGN,
-    PLAIN,
-    Limit,
-    alternatives,
-    fits,
-    is_simple,
-    must_be,
-    shown,
-)
+from ablate.config.limits import check_value
 from ablate.config.location import PACKAGE, groups
 from ablate.errors import UserError, first_line, likely, suggestion
 
@@ -120,7 +111,6 @@ def _wanted(key: str, node: DictConfig, annotation: Any) -> tuple[type | None, b
 # keys that Hydra's instantiate interprets
 INSTANTIATE_KEYS = {"_target_", "_partial_", "_convert_", "_recursive_", "_args_"}
 
-UNTYPED = {Any, inspect.Parameter.empty}  # annotations that allow every value
 # Arguments of Lightning's trainer that ablate sets itself, and what to use in their place.
 OURS: dict[str, str] = yaml.safe_load(
     (PACKAGE / "config" / "trainer.yaml").read_text(encoding="utf-8")
@@ -279,47 +269,9 @@ def allowed_keys(node: DictConfig, path: str) -> dict[str, object] | None:
         named = _signature(str(node["_target_"]), path)
         return {
             **dict.fromkeys([*INSTANTIATE_KEYS, *beside], Any),
-            **{k: p.annotation for k, p in named.items()},
+            **{k: Any if p.annotation is p.empty else p.annotation for k, p in named.items()},
         }
     return dict.fromkeys(beside, Any) if path == "logger" else None
-
-
-def check_value(key: str, value: Any, annotation: Any) -> None:
-    """Raise UserError if a value does not have the type of an annotation, or is not allowed."""
-    _check_kind(key, value, annotation)
-    _check_limits(key, value, annotation)
-
-
-def _check_kind(key: str, value: Any, annotation: Any) -> None:
-    """Raise UserError if a value has another type than its annotation in the schema or in the
-    constructor; Hydra does not check the types of constructors.
-    """
-    kinds = alternatives(annotation)
-    named = [kind for kind in kinds if kind is not NoneType]
-    simple = [kind for kind in named if is_simple(kind)]
-    if {*kinds} & UNTYPED:
-        return
-    if value is None and not simple and named == [*kinds]:
-        raise UserError(f"{key}=null: a run needs {key}; leave {key}=null out")
-    if all(isinstance(kind, type) and kind not in PLAIN for kind in named):
-        _check_group(key, value)
-    elif not any(fits(value, kind) for kind in kinds):
-        raise UserError(f"{key}={shown(value)}: {must_be(kinds, value)}")
-
-
-def _check_group(key: str, value: Any) -> None:
-    """Raise UserError for a number, a text or a list where the config needs a node of keys."""
-    is_nan = isinstance(value, float) and math.isnan(value)  # which is reported as a number
-    if value is not None and not OmegaConf.is_dict(value) and not is_nan:
-        group = key.replace(".", "/")
-        raise UserError(f"{key}={value}: {key} is a group of keys; set {group}=OPTION or {key}.KEY")
-
-
-def _check_limits(key: str, value: Any, annotation: Any) -> None:
-    foreign = [limit for name, limit in FOREIGN if name == key]
-    for limit in (*foreign, *getattr(annotation, "__metadata__", ())):
-        if isinstance(limit, Limit) and not limit.allows(value):
-            raise UserError(f"{key}={shown(value)}: it must {limit}")
 
 
 def _signature(target: str, path: str) -> dict[str, inspect.Parameter]:

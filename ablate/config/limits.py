@@ -1,29 +1,52 @@
 """Types and allowed values of config keys, written as annotations: `Annotated[int, Range(1)]`.
 
-`ablate.config.check` reads these annotations in the schema and in the constructors of components.
-Numbers without limits must still be finite.
+pydantic checks them (`check_value`), in the schema and in the constructors of components. Numbers
+without limits must still be finite.
 """
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass
-from types import UnionType
+from dataclasses import dataclass
+from functools import cache, partial
+from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from ablate.errors import UserError
 
-PLAIN = {
-    int: "a whole number",
-    float: "a number",
-    str: "text",
-    bool: "true or false",
-    type(None): "null",
-}
-LIST = "a list"
+PLAIN = (int, float, str, bool, NoneType)
 LISTS = (list, tuple, Sequence, Iterable)
 MAPPINGS = (dict, Mapping)
+GROUP = "it is a group of keys: choose an option, as in model/norm=OPTION"
+
+
+def check_value(key: str, value: Any, annotation: Any) -> None:
+    """Raise UserError if a value of a config key does not have the type of an annotation, or is not
+    allowed.
+    """
+    from pydantic import ValidationError  # takes a tenth of a second
+
+    plain = value
+    if isinstance(value, ListConfig | DictConfig) and _reads_items(annotation):
+        plain = OmegaConf.to_container(value, resolve=True)
+    limits = [limit for name, limit in FOREIGN if name == key]
+    try:
+        _adapter(annotation).validate_python(plain)
+        for limit in limits:
+            _limited(plain, limit=limit)
+    except ValidationError as error:
+        messages = dict.fromkeys(e["msg"].removeprefix("Value error, ") for e in error.errors())
+        named = [text for text in messages if text != GROUP] or messages  # an object in a union
+        raise UserError(f"{key}={_shown(value)}: {', or '.join(named)}") from None
+    except ValueError as error:
+        raise UserError(f"{key}={_shown(value)}: {error}") from None
+
+
+def _shown(value: Any) -> str:
+    """Return a value as a user writes it in an override."""
+    is_word = value is None or isinstance(value, bool)
+    return {None: "null", True: "true", False: "false"}[value] if is_word else str(value)
 
 
 def alternatives(annotation: Any) -> tuple[Any, ...]:
@@ -34,77 +57,54 @@ def alternatives(annotation: Any) -> tuple[Any, ...]:
     return tuple(inner for part in get_args(kind) for inner in alternatives(part))
 
 
-def is_simple(kind: Any) -> bool:
-    """Return whether a type is that of a plain config value, such as a number or a text."""
-    return get_origin(kind) is Literal or (isinstance(kind, type) and kind in PLAIN)
+def _reads_items(annotation: Any) -> bool:
+    """Return whether a value is a list, or a mapping whose items have a type."""
+    lists = any(get_origin(kind) in LISTS for kind in alternatives(annotation))
+    mappings = [kind for kind in alternatives(annotation) if get_origin(kind) in MAPPINGS]
+    return lists or any(get_args(kind)[1] is not Any for kind in mappings)
 
 
-def fits(value: Any, kind: Any) -> bool:
-    """Return whether a value has the given type; true if only the constructor can decide this."""
-    origin = get_origin(kind)
-    if origin is Literal:
-        return any(type(value) is type(word) and value == word for word in get_args(kind))
+@cache
+def _adapter(annotation: Any) -> Any:
+    from pydantic import ConfigDict, TypeAdapter
+
+    return TypeAdapter(_form(annotation), config=ConfigDict(strict=True))
+
+
+def _form(annotation: Any) -> Any:
+    """Return the type that a value in the config has, for an annotation of a constructor's argument
+    or of a key: an object is written as a node of keys, and a tuple as a list.
+    """
+    from pydantic import AfterValidator
+
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        limits = [x for x in annotation.__metadata__ if isinstance(x, Limit)]
+        checks = [AfterValidator(partial(_limited, limit=limit)) for limit in limits]
+        return Annotated[_form(parts[0]), *checks] if checks else _form(parts[0])
+    if origin in (Union, UnionType):
+        return Union[tuple(map(_form, parts))]  # noqa: UP007
     if origin in LISTS:
-        items = get_args(kind)  # of a tuple, several
-        return isinstance(value, ListConfig) and all(
-            any(_fits_any(each, item) for item in items) for each in value
-        )
-    if origin in MAPPINGS:
-        item = get_args(kind)[1]
-        return isinstance(value, DictConfig) and all(
-            OmegaConf.is_missing(value, key) or _fits_any(value[key], item) for key in value
-        )  # `check` reports missing values
-    if kind is float:
-        return type(value) in (int, float)
-    if isinstance(kind, type) and kind not in (Any, object):
-        return type(value) is kind if kind in PLAIN else type(value) not in (*PLAIN, ListConfig)
-    return origin is not Callable or isinstance(value, DictConfig)  # the factory of a component
+        items = tuple(_form(part) for part in parts if part is not ...)
+        return list[Union[items]]  # noqa: UP007
+    if origin in MAPPINGS and parts[1] is not Any:
+        return dict[str, _form(parts[1])]  # type: ignore[misc]
+    if origin is Literal or annotation in PLAIN or annotation in (Any, None):
+        return annotation
+    is_node = isinstance(annotation, type) or origin in (Callable, *MAPPINGS)
+    return Annotated[Any, AfterValidator(_node)] if is_node and annotation is not object else Any
 
 
-def _fits_any(value: Any, annotation: Any) -> bool:
-    return any(fits(value, kind) for kind in alternatives(annotation))
+def _limited(value: Any, limit: "Limit") -> Any:
+    if not limit.allows(value):
+        raise ValueError(f"it must {limit}")
+    return value
 
 
-def must_be(kinds: Sequence[Any], value: Any) -> str:
-    """Return a phrase for an error message: what a value must be, instead of `value`."""
-    form = describe(kinds)
-    if form == LIST and isinstance(value, ListConfig):
-        return f"each item must be {describe(alternatives(get_args(kinds[0])[0]))}"
-    example = (
-        f", such as [{value}]" if form == LIST and isinstance(value, str | int | float) else ""
-    )
-    return f"it must be {form}{example}"
-
-
-def shown(value: Any) -> str:
-    """Return a value as a user writes it in an override."""
-    return {None: "null", True: "true", False: "false"}[value] if _is_word(value) else str(value)
-
-
-def _is_word(value: Any) -> bool:
-    return value is None or isinstance(value, bool)
-
-
-def describe(kinds: Iterable[Any]) -> str:
-    """Describe types in words, without duplicates, joined by "or"."""
-    names = dict.fromkeys(name for kind in kinds for name in _names(kind))
-    if PLAIN[float] in names:
-        names.pop(PLAIN[int], None)
-    return " or ".join(names)
-
-
-def _names(kind: Any) -> list[str]:
-    """Return the values of a `Literal`, or the name of another type; [] if it has no name."""
-    origin = get_origin(kind)
-    if origin is Literal:
-        return [str(value) for value in get_args(kind)]
-    if origin in LISTS:
-        return [LIST]
-    if origin in MAPPINGS or is_dataclass(kind):
-        return ["keys with their values, such as {KEY: VALUE}"]
-    if origin is Callable:
-        return ["an option (chosen with a slash, as in model/norm=OPTION)"]
-    return [PLAIN[kind]] if isinstance(kind, type) and kind in PLAIN else []
+def _node(value: Any) -> Any:
+    if value is None or isinstance(value, int | float | str | list | ListConfig):
+        raise ValueError(GROUP)
+    return value
 
 
 UNITS = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}  # in seconds

@@ -1,10 +1,16 @@
-"""Find the folders with YAML files: of ablate, of the catalogue of a project, and of the user.
+"""Find the folders with YAML files: of ablate, of the catalogue of a project, and of the user. Find
+modules, and control whether Python imports the user's packages from the current folder.
 
 A catalogue has experiments, with the options and the code that they need. A project names its
 catalogue in pyproject.toml: `catalogue = "experiments"` below `[tool.ablate]`. The nearest such
 file counts, from the working folder upwards. `conf` in the catalogue, and `conf` in each of its
 folders, have config groups like the folder `conf` of ablate. Their classes are named from the
 folder that contains the catalogue: `experiments.dot_products.probe.DotProducts`.
+
+`python -m` searches the current folder before all installed packages. A console script does not
+search it at all. Here both search it last, and only in commands that construct components of the
+user. So a file torch.py in the current folder does not hide the package torch. `python -P` and
+PYTHONSAFEPATH disable the search.
 """
 
 import importlib.resources
@@ -14,6 +20,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 from ablate.errors import UserError
@@ -154,3 +161,38 @@ def _path(entry: str) -> str:
     with suppress(ImportError, TypeError):
         return str(importlib.resources.files(entry.removeprefix("pkg://")))
     return ""
+
+
+def leave_current_folder() -> None:
+    """Remove the current folder from sys.path, if Python has added it there."""
+    with suppress(OSError):  # the folder no longer exists
+        if not sys.flags.safe_path and sys.path[:1] in ([""], [os.getcwd()]):
+            del sys.path[0]
+
+
+def search_current_folder() -> None:
+    """Make this process and its child processes search the current folder last for imports."""
+    with suppress(OSError):
+        if not sys.flags.safe_path and os.getcwd() not in sys.path:
+            sys.path.append(os.getcwd())
+
+
+@cache
+def spec_of(name: str) -> ModuleSpec | None:
+    """Return where a module lies, without importing its package; None if there is none."""
+    parent, _, last = name.rpartition(".")
+    if not parent:
+        with suppress(ValueError):  # a module such as __main__
+            return importlib.util.find_spec(name)
+        return None
+    package = spec_of(parent)
+    if package is None or package.submodule_search_locations is None:
+        return None
+    folders = [*package.submodule_search_locations]
+    try:
+        specs = (finder.find_spec(name, folders) for finder in sys.meta_path)
+        return next(filter(None, specs), None)
+    except KeyError:  # Python finds a namespace package only after it has imported the parent
+        spec = ModuleSpec(name, None, is_package=True)
+        spec.submodule_search_locations = [f"{folder}/{last}" for folder in folders]
+        return spec

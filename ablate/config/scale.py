@@ -24,8 +24,8 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from ablate.config.check import allowed_keys
 from ablate.config.leaves import leaves
 from ablate.config.location import SMOKE
-from ablate.config.notice import say_once
 from ablate.errors import UserError
+from ablate.process import say_once
 
 GROUP = "scale"
 

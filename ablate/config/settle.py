@@ -24,8 +24,8 @@ from omegaconf import DictConfig, OmegaConf, read_write
 from ablate.config import labels, scale, screen
 from ablate.config.check import check_removed
 from ablate.config.leaves import leaves
-from ablate.config.notice import say_once
 from ablate.errors import UserError
+from ablate.process import say_once
 
 AUTO = "auto"
 SHORT_NAMES = {"16": "16-mixed", "bf16": "bf16-mixed", "32": "32-true", "64": "64-true"}

@@ -30,7 +30,7 @@ from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ablate.config.imports import spec_of
+from ablate.config.location import spec_of
 
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 PYTHON = Path(sysconfig.get_path("stdlib"))

@@ -8,7 +8,7 @@ module removes that folder from the import path before it imports anything else.
 import gc
 from importlib import import_module
 
-from ablate.config.imports import leave_current_folder
+from ablate.config.location import leave_current_folder
 
 MODULES = (
     *("pandas", "wandb"),  # a logger imports them only when its run begins

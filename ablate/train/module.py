@@ -14,13 +14,13 @@ from pytorch_lightning.utilities.types import OptimizerLRScheduler
 from torch import Tensor
 
 from ablate import hardware
-from ablate.config.notice import say_once
 from ablate.data.batching import Batch
 from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.model.base import Model, stacks_of
 from ablate.observe.layers import LayerGradients, Sublayers
 from ablate.optimizer import make_optimizer
+from ablate.process import say_once
 from ablate.record.weights import Weights
 from ablate.search import Search
 from ablate.task import Evaluation, Text

@@ -11,12 +11,12 @@ from pytorch_lightning.trainer.states import TrainerFn
 from pytorch_lightning.utilities import rank_zero_only
 from rich.table import Table
 
-from ablate.config.notice import say_once
 from ablate.console import make_console
 from ablate.data.batching import Batch
 from ablate.data.module import TextData
 from ablate.model.base import Model
 from ablate.model.inspect import parameter_table
+from ablate.process import say_once
 from ablate.record.training import Record
 from ablate.record.types import CombinedResult, Outcome
 from ablate.train.compatibility import READ

@@ -19,8 +19,8 @@ from pytorch_lightning.profilers import profiler
 from pytorch_lightning.strategies.launchers import _MultiProcessingLauncher
 
 from ablate.config.construct import building
-from ablate.config.notice import say_once
 from ablate.errors import UserError
+from ablate.process import say_once
 from ablate.train.job import Job
 from ablate.train.resume import AtomicCheckpointIO
 from ablate.train.tracking import Tracking

@@ -29,7 +29,7 @@ def default():
         ("trainer.devices", 0, "at least 1"),
         ("logger.mode", "banana", "auto or online or offline"),
         ("trainer.max_time", "00:00:00:00", "longer than no time"),
-        ("trainer.max_time", 3, "text or keys with their values, such as {KEY: VALUE}"),
+        ("trainer.max_time", 3, "valid"),
         ("data.n_train", 10**12, "at most 10000000"),
     ],
 )

@@ -3,7 +3,7 @@
 import pytest
 from pytorch_lightning.utilities import rank_zero_only
 
-from ablate.config.notice import say_once
+from ablate.process import say_once
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import hydra
 import pytest
 
 from ablate.config.location import CONF
-from ablate.config.notice import say_once
 from ablate.config.settle import settle
+from ablate.process import say_once
 
 
 @pytest.fixture

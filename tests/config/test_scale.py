@@ -4,8 +4,8 @@ import hydra
 import pytest
 
 from ablate.config.location import CONF
-from ablate.config.notice import say_once
 from ablate.config.settle import settle
+from ablate.process import say_once
 
 SGD = "_target_: torch.optim.SGD\n_partial_: true\nlr: 0.1\n"
 SCREEN = """# @package _global_

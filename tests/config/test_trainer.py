@@ -10,7 +10,7 @@ from ablate.train.resolve import resolve
     ("values", "named"),
     [
         ("deterministic=banana", "warn"),
-        ("devices=1.5", "a whole number"),
+        ("devices=1.5", "valid integer"),
         ("devices=[0,1]", "int > 0"),
         ("max_steps=5", "set budget.steps=5"),
         ("limit_predict_batches=1", "data.n_test"),

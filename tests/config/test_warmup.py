@@ -4,9 +4,9 @@ import pytest
 
 from ablate.config.construct import construct
 from ablate.config.location import CONF
-from ablate.config.notice import say_once
 from ablate.config.settle import settle
 from ablate.errors import UserError
+from ablate.process import say_once
 
 from ..experiments import QUICK
 

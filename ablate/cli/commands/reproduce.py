@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> None:
         UserError: there is no such experiment, or its study has changed since it was run.
     """
     from ablate.cli.train import train  # imports Hydra
-    from ablate.config.imports import search_current_folder
+    from ablate.config.location import search_current_folder
     from ablate.sweep.contest import Contest
 
     search_current_folder()
