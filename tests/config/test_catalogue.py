@@ -1,7 +1,6 @@
 """The catalogue of a project: where it is found, and what it gives and does not give."""
 
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -74,33 +73,12 @@ def test_it_is_found_from_every_folder_of_the_project(project, monkeypatch):
     assert catalogue() is None and catalogue_folders() == ()
 
 
-@pytest.mark.parametrize("text", ["[tool.ablate]\ncatalogue = 'nowhere'\n", "[tool.ablate\n"])
-def test_a_project_file_that_names_no_catalogue_is_refused(project, text):
-    (project / "pyproject.toml").write_text(text)
-    with pytest.raises(UserError, match=r"pyproject\.toml"):
-        catalogue()
-
-
 def test_an_experiment_of_it_runs_with_an_option_of_it(project, command, small):
     status, out, error = command("+experiment=shifts", *small)
     assert status == 0, error
     (identity,) = project.parent.glob("results/runs/*/identity.json")
     assert '"their_work.first.shifted": "' in identity.read_text()
     assert option_file("experiment", "shifts")
-
-
-def test_its_options_are_listed_with_their_folder(project, command):
-    listed = " ".join(command("options", "model/position")[1].split())
-    assert "; by 0.5 (in their_work/first/conf)" in listed
-
-
-@pytest.mark.parametrize("name", ["second/conf/model/position/shifted", "conf/data/toy"])
-def test_two_options_with_one_name_are_refused(project, command, name):
-    path = project / "their_work" / f"{name}.yaml"
-    path.parent.mkdir(parents=True)
-    path.write_text("by: 0.7\n")
-    status, _, error = command("--cfg", "job")
-    assert status == 2 and f"{path.stem}.yaml has the same name" in error
 
 
 def position(name):
@@ -136,8 +114,3 @@ def test_pythons_own_switch_keeps_the_project_out(project, monkeypatch):
 def test_a_moved_class_of_a_catalogue_leaves_registrations_as_they_are(project):
     assert class_name("loss._target_", "their_work.first.losses.Loss") == "Loss"
     assert class_name("loss._target_", "elsewhere.losses.Loss") == "elsewhere.losses.Loss"
-
-
-def test_this_repository_has_one():
-    forget_catalogue()
-    assert catalogue() == Path(__file__).resolve().parents[2] / "experiments"

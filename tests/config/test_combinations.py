@@ -2,7 +2,7 @@
 
 import pytest
 
-from ablate.config.combinations import forecast, plan_of, recipes
+from ablate.config.combinations import plan_of, recipes
 from ablate.errors import UserError
 from ablate.verdict.study_checks import check_study
 from hydra_plugins.ablate_launcher.sweeper import with_recipes
@@ -52,28 +52,19 @@ def test_runs_with_equal_levels_are_one_recipe_with_several_seeds():
     assert len({str(runs[0].levels) for runs in by_name.values()}) == len(by_name)
 
 
-def test_the_forecast_states_runs_and_errors():
-    text = " ".join(forecast(DESIGN, plan_of(DESIGN), 0.02, 0.0))
-    assert "42 runs of 36 recipes, in thirds of 14, 14, 14" in text
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"recipes": 20}, "26 runs for 6 effects"),
-        ({"repeated": 40}, "repeated=40"),
-        ({"levels": DESIGN["levels"] | {"bias": {"yes": {}}}}, "bias has 1 level"),
         (
             {"levels": DESIGN["levels"] | {"b": {"x": {}, "y": {"model/norm": "none"}}}},
             "norm and b both set model/norm",
         ),
-        ({"rate": DESIGN["rate"] | {"by": "optimiser"}}, "optimizer"),
         ({"rate": DESIGN["rate"] | {"values": {"adamw": [0.002, 0.004]}}}, "muon"),
         (
             {"rate": DESIGN["rate"] | {"values": {"adamw": [0.002], "muon": [0.008, 0.016]}}},
             "same number",
         ),
-        ({"excluded": [{"norm": "rmsnorm", "ffn": "relu"}]}, "rms_norm"),
         ({"excluded": [{"norm": "rms_norm", "optimizer": "muon"}]}, "always occur together"),
         (
             {"excluded": [{"norm": "rms_norm", "ffn": f} for f in ("gelu", "relu", "swiglu")]},
@@ -103,9 +94,6 @@ STUDY = {
     ("change", "message"),
     [
         ({"where": {"ffn": "relu"}}, "where="),
-        ({"minus": {"ffn": "relu"}}, "minus="),
-        ({"over": "ffn"}, "over="),
-        ({"treatment": {"rate": 0.004}, "baseline": {"rate": 0.002}}, "two levels of one"),
         ({"treatment": {"ffn": "relu"}}, "two levels of one"),
         ({"kind": "exact"}, "not exact"),
     ],

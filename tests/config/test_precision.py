@@ -5,7 +5,6 @@ import torch
 import yaml
 
 from ablate.config.settle import fastest, settle_precision
-from ablate.errors import UserError
 
 
 @pytest.fixture
@@ -60,12 +59,6 @@ def test_a_gpu_gets_bfloat16_from_ampere_on(gpu, accelerator, capability, precis
     assert fastest(accelerator)[0] == precision
 
 
-def test_a_gpu_that_is_not_there_cannot_be_asked(processor):
-    processor("amx_bf16")
-    with pytest.raises(UserError, match=r"trainer\.precision=auto: .*GPU"):
-        fastest("gpu")
-
-
 @pytest.mark.parametrize("able", ["amx_bf16", "avx512_vnni"])
 def test_the_identity_has_what_auto_became(compose, processor, able):
     from ablate.record.identity import digest, parts
@@ -87,11 +80,3 @@ def test_a_run_keeps_what_auto_became(small, compose, processor, tmp_path):
     run(resolve(compose(*small, "trainer.precision=auto")))
     (written,) = (tmp_path / "results" / "runs").glob("*/config.yaml")
     assert yaml.safe_load(written.read_text())["trainer"]["precision"] == "32-true"
-
-
-@pytest.mark.parametrize("scale", ["cpu", "multi30k"])
-def test_a_regime_of_the_ledger_has_one_precision_whatever_trains(compose, scale):
-    for trainer in ("cpu", "gpu", "ddp"):
-        config = compose(f"scale={scale}", f"trainer={trainer}")
-        assert config.trainer.precision == "32-true"
-    assert compose("scale=gpu").trainer.precision == "bf16-mixed"

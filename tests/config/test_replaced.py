@@ -54,8 +54,3 @@ def test_values_that_the_scale_has_replaced_are_named(announced, overrides, name
 )
 def test_nothing_is_said_if_all_values_are_those_of_the_options(announced, overrides):
     assert announced(*overrides) == ""
-
-
-def test_a_value_of_the_command_is_not_named(announced):
-    message = announced("scale=language", "model=big", "model.d_model=1024")
-    assert "d_model" not in message and "model.n_heads (4 instead of 16)" in message

@@ -66,8 +66,3 @@ def test_keys_that_only_the_scale_sets_are_dropped_and_printed(settled, words, d
 )
 def test_keys_of_the_command_and_of_an_experiment_stay(settled, words, experiment):
     assert "betas" in settled(*words, experiment=experiment)[0]
-
-
-def test_a_scale_with_its_own_components_loses_nothing(settled):
-    for scale in ("language", "nanogpt", "reference", "multi30k"):
-        assert "is left out" not in settled(f"scale={scale}")[1]

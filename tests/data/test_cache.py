@@ -1,4 +1,3 @@
-import errno
 import os
 import shutil
 import subprocess
@@ -10,7 +9,6 @@ import pytest
 
 from ablate.data.cache import MANIFEST, _digest, damage, key, open_cache
 from ablate.data.scheme import Bpe, Char, Word
-from ablate.errors import UserError
 
 BPE = Bpe(vocab_size=100, joint=True)
 WORD = Word(vocab_size=None, joint=True)
@@ -142,13 +140,6 @@ def test_a_changed_bit_in_any_file_is_named_and_built_again(tmp_path, corpus, ca
         assert {path.name: path.read_bytes() for path in place.iterdir()} == whole
 
 
-def test_the_files_of_a_cache_are_read_once_to_check_them(tmp_path, corpus, monkeypatch):
-    for _ in ("built", "checked"):
-        open_cache(tmp_path, corpus(), BPE)
-    monkeypatch.setattr("ablate.data.cache.digest_of", None)
-    open_cache(tmp_path, corpus(), BPE)
-
-
 def test_several_processes_build_at_once(tmp_path, corpus):
     corpus()  # writes the text
     processes = [
@@ -169,24 +160,3 @@ def test_several_processes_build_at_once(tmp_path, corpus):
     place = folder(tmp_path, corpus())
     assert os.listdir(place.parent) == [place.name]
     assert not damage(place)
-
-
-@pytest.mark.parametrize(
-    ("place", "error"),
-    [
-        ("ablate.data.cache.write_ids", OSError("16866 requested and 6144 written")),
-        ("ablate.data.cache.acquire", OSError(errno.EDQUOT, "Disk quota exceeded")),
-    ],
-)
-def test_a_full_cache_is_one_sentence(tmp_path, corpus, monkeypatch, place, error):
-    def full(*arguments, **settings):
-        raise error
-
-    text = corpus()
-    monkeypatch.setattr(place, full)
-    with pytest.raises(UserError, match=r"paths\.cache=.* cannot be written") as refusal:
-        open_cache(tmp_path / "cache", text, BPE)
-    assert (error.strerror or str(error)) in str(refusal.value)
-    monkeypatch.undo()
-    assert not [*tmp_path.rglob("*.ids")]
-    open_cache(tmp_path / "cache", text, BPE)

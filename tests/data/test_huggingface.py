@@ -138,22 +138,6 @@ def test_changed_text_is_read_even_if_the_file_has_the_same_time(made, tmp_path)
         assert list(made("text", data_files={"train": str(path)}).read("train").tgt) == [text]
 
 
-@pytest.mark.parametrize("streaming", [False, True])
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        (dict(field="txt"), r"data\.field=txt: train has no field txt; it has text, transl"),
-        (dict(field="translation.fr"), "row 1 of train this field is None; it must"),
-        (dict(train="dev"), r"data\.train=dev: .*dev"),
-    ],
-)
-def test_what_a_data_set_does_not_have(written, made, changes, words, streaming):
-    with pytest.raises(UserError, match=words):
-        list(
-            made("text", data_files=written("jsonl"), streaming=streaming, **changes).read("train")
-        )
-
-
 @pytest.mark.parametrize("sentence", ["", "two\nlines"])
 def test_a_pair_must_be_two_lines_of_text(written, made, sentence):
     def broken(split):

@@ -55,26 +55,6 @@ def test_the_table_may_be_exactly_as_long_as_asked_for(check):
         check(rows(needed - 1), "batch.test_padding=40", "search.max_ratio=0")
 
 
-@pytest.mark.parametrize(
-    ("overrides", "message"),
-    [
-        ([rows(3)], r"max_length=3 is too short for the sources of train"),
-        (
-            [
-                rows(40),
-                *("validation_search.max_ratio=1.5", "validation_search.max_extra=40"),
-                "search.max_ratio=0",
-            ],
-            r"translations of validation \(validation_search.max_ratio=1.5 and .*max_extra=40\)",
-        ),
-        ([rows(30), "search.max_ratio=1.0", "test_splits=[test,test_long]"], "of test_long"),
-    ],
-)
-def test_what_does_not_fit_is_named(check, overrides, message):
-    with pytest.raises(UserError, match=message):
-        check(*overrides)
-
-
 def test_translations_as_long_as_the_limit_fit_the_table(compose, small):
     config = compose(*small, "model/position=learned", "search.max_ratio=1.5", "search.max_extra=3")
     job = resolve(config)

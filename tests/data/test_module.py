@@ -8,7 +8,6 @@ from ablate.config.schema import Batching
 from ablate.data import EOS, PAD
 from ablate.data.module import Counts, TextData
 from ablate.data.scheme import Word
-from ablate.errors import UserError
 from ablate.task.texts import MaskedLanguageModel
 from ablate.task.translation import Translation
 
@@ -193,15 +192,3 @@ def test_first_lines_and_longest(prepared):
     assert len(data.first_lines("validation", 99).lines) == 6
     assert data.longest("train") == (3, 7)
     assert data.longest("test") == (12, 12)  # truncated
-
-
-@pytest.mark.parametrize(
-    ("batch", "message"),
-    [
-        (dict(max_length=3), r"batch\.max_length=3 .* leaves no training pair"),
-        (dict(eval_tokens=11), r"eval_tokens is 11, but the longest .* of test has 12 tokens"),
-    ],
-)
-def test_impossible_batches(prepared, batch, message):
-    with pytest.raises(UserError, match=message):
-        prepared(**batch)

@@ -133,19 +133,6 @@ def test_the_unigram_model_counts_every_token_once(make):
     assert data.unigram_nll == pytest.approx(-met.mean(), rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("batch", "words"),
-    [
-        (dict(context=9, tokens=32), r"batch\.tokens is 32.*multiple of batch\.context \(9\)"),
-        (dict(context=64, tokens=32), r"batch\.tokens is 32.*multiple of batch\.context \(64\)"),
-        (dict(context=4096, tokens=4096), r"batch\.context is 4096, but .* has only \d+ tokens"),
-    ],
-)
-def test_impossible_contexts(make, batch, words):
-    with pytest.raises(UserError, match=words):
-        make(**batch).prepare()
-
-
 def test_a_split_of_empty_texts_is_refused_before_training(make, monkeypatch):
     """Rows of a data set may be empty, and nothing separates them; bits per byte need a byte."""
     data = make()

@@ -49,13 +49,6 @@ def test_the_length_of_an_encoder_is_limited_by_its_attention_too(build_model):
     assert build_model(*words, *shorter).limits()["target"] == 6
 
 
-def test_three_way_tying_needs_a_joint_vocabulary(build_model):
-    from ablate.errors import UserError
-
-    with pytest.raises(UserError, match="model/embedding=tied_all.*tokenizer"):
-        build_model("model/embedding=tied_all", joint_vocab=False)
-
-
 @torch.no_grad()
 def test_sinusoids_go_on_past_their_table(build_model):
     from ablate.model.base import Seq2Seq

@@ -26,10 +26,3 @@ def test_more_seeds_are_fresh_ones_so_that_their_verdict_is_not_exploratory(advi
     command = advice(False, ("inconclusive", 2, PLAN), ("supported", 2, None))
     assert "+experiment=mine optimizer.lr=0.1 'seed=range(6)' budget.seeds=6" in command
     assert "replicate=3 contest=true -m" in command and "seed=0,1" not in command
-
-
-@pytest.mark.parametrize(
-    "claim", [("supported", 2, None), ("inconclusive", 9, PLAN), ("inconclusive", 2, None)]
-)
-def test_nothing_is_advised_where_seeds_do_not_help(advice, claim):
-    assert advice(False, claim) == ""

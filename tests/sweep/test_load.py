@@ -48,13 +48,6 @@ def test_a_folder_of_experiments_is_read_whole_and_a_short_budget_has_rows_of_it
     assert twice.steps.nunique() == 1 + bool(short)
 
 
-def test_runs_that_tuned_a_learning_rate_have_no_rows(tmp_path):
-    sweep = tmp_path / "sweep"
-    shutil.copytree(EXPERIMENTS / "preln_vs_postln", sweep)
-    (sweep / "screening" / "cells").mkdir(parents=True)
-    assert len(ablate.load(tmp_path)) == 48
-
-
 def test_a_sweep_without_a_study_says_what_was_swept(tmp_path, small, command, here):
     words = ["probe=parameter_count", "model.d_ff=32,48", "hydra.sweeper.params=null", "-m"]
     status, _, error = command(*small, *words)

@@ -109,21 +109,6 @@ def test_variants_in_parts_have_the_verdict_of_the_whole_screen(sweep, command, 
         assert [claim[key] for claim in later] == [claim[key] for claim in at_once]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "words", "message"),
-    [
-        ("wide: {model.d_head: 8}", "wide: {}", [], "changes nothing"),
-        ("wide: {model.d_head: 8}", "wide: {model.d_haed: 8}", [], "model.d_haed"),
-        ("wider: {id: wider,", "wiedr: {id: wider,", [], "did you mean wider"),
-        ("", "", ["variant=wiedr"], "did you mean wider"),
-    ],
-)
-def test_faults_are_named_before_any_run(study, command, results, here, old, new, words, message):
-    status, _, err = command(*study("bad", *words, text=PROBED.replace(old, new, 1)), "-m")
-    assert status == 2 and message in err and "Traceback" not in err, err
-    assert not (results / "bad" / "runs").exists()
-
-
 def test_the_ten_lines_of_the_guide_are_a_screen(tmp_path):
     from ablate.sweep.begin import composed
 

@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import pytest
 from hydra.core.plugins import Plugins
-from hydra.errors import HydraException
 from hydra.plugins.sweeper import Sweeper
 from omegaconf import OmegaConf, open_dict
 
@@ -38,20 +37,6 @@ def test_all_workers_shuffle_alike():
     jobs = jobs_of(word)
     assert jobs == jobs_of(word)
     assert jobs != sorted(jobs, key=lambda job: int(job[0].removeprefix("seed=")))
-
-
-@pytest.mark.parametrize(
-    ("word", "kind"),
-    [
-        ("seed=interval(0,3)", HydraException),
-        ("variant=glob(*)", HydraException),
-        ("variant=rms,glob(*)", UserError),
-        ("+experiment=a,b", UserError),
-    ],
-)
-def test_what_no_sweep_supports_is_refused(word, kind):
-    with pytest.raises(kind):
-        jobs_of(word, config=SCREEN)
 
 
 def test_a_sweep_without_a_seed_is_refused_before_its_study_is_read(compose):

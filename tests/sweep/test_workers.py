@@ -280,12 +280,6 @@ def test_the_same_command_joins_its_sweep_until_that_has_ended(
     assert folder(command("n_jobs=1")) != sweep
 
 
-def test_a_worker_with_another_version_of_a_library_begins_a_separate_sweep(command, monkeypatch):
-    sweep = folder(command())
-    monkeypatch.setattr("ablate.record.identity.library_versions", lambda: {"torch": "1.0"})
-    assert folder(command()) != sweep
-
-
 def test_the_same_command_after_a_change_of_the_users_code_begins_a_separate_sweep(
     command, monkeypatch, tmp_path
 ):
