@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.utils.data import Sampler
 
 from ablate.data import EOS, PAD
-from ablate.data.token_ids import TokenIds
+from ablate.data.tokenizer import TokenIds
 from ablate.errors import UserError
 
 Ids = Int[np.ndarray, "B _"]

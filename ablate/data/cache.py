@@ -1,6 +1,6 @@
 """Cache the token ids of a corpus on disk, under a hash of everything that they depend on.
 
-A cache is a folder with the vocabularies, and with the files of `ablate.data.token_ids` for each
+A cache is a folder with the vocabularies, and with the files of `ablate.data.tokenizer` for each
 split and each side (source or target). A sealed manifest holds the size and the SHA-256 of every
 file, and the length of every split.
 
@@ -33,8 +33,7 @@ from ablate.data.corpus import (
     document_texts,
 )
 from ablate.data.scheme import Scheme
-from ablate.data.token_ids import TokenIds, type_of_ids, write_ids
-from ablate.data.tokenizer import SIDES, Given, Tokenizers
+from ablate.data.tokenizer import SIDES, Given, TokenIds, Tokenizers, type_of_ids, write_ids
 from ablate.errors import UserError
 from ablate.record.files import digest_of, seal
 from ablate.record.lock import acquire

@@ -8,6 +8,7 @@ streaming, only token ids are written to disk; the data files are read again in 
 import hashlib
 from abc import abstractmethod
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ablate.data.corpus import SPLITS, Corpus, Documents, Pairs, Segment, check_split, segments_of
-from ablate.errors import UserError, class_and_line, first_line
+from ablate.errors import UserError, class_and_line
 from ablate.record.files import digest_of
 
 
@@ -69,16 +70,9 @@ class HubData:
                 f"data.{split}={given}: a stream has no parts of splits; set data.streaming=false, "
                 "or name a whole split."
             )
-        try:
-            return _library().load_dataset(
-                **self._where | {"cache_dir": self._prepared},
-                split=given,
-                streaming=self.streaming,
-            )
-        except ValueError as error:
-            raise UserError(f"data.{split}={given}: {first_line(error)}") from error
-        except Exception as error:  # errors of the network, the file system, or the package itself
-            raise self._unreadable(error) from error
+        with self._readable():
+            where = self._where | {"cache_dir": self._prepared}
+            return _library().load_dataset(**where, split=given, streaming=self.streaming)
 
     def values(self, split: str, field: str, key: str) -> Iterator[str]:
         """Yield the text in a field of every row.
@@ -95,13 +89,7 @@ class HubData:
         rows = self.rows(split)
         columns = rows.column_names
         column, *inside = [field] if field in (columns or ()) else field.split(".")
-        if columns is not None:
-            if column not in columns:
-                raise UserError(
-                    f"{key}={field}: {split} has no field {column}; it has {', '.join(columns)}."
-                )
-            rows = rows.select_columns([column])
-        for number, row in enumerate(self._read(rows), start=1):
+        for number, row in enumerate(self._read(rows, columns and [column]), start=1):
             value = row.get(column)
             for part in inside:
                 value = value.get(part) if isinstance(value, dict) else None
@@ -134,10 +122,8 @@ class HubData:
         """The format of the data files, such as JsonConfig, and a line for each file: its split,
         and the SHA-256 of a local file or the URL of a hub file.
         """
-        try:
+        with self._readable():
             config = _library().load_dataset_builder(**self._where).config
-        except Exception as error:
-            raise self._unreadable(error) from error
         files = sorted((config.data_files or {}).items(), key=str)
         lines = [f"{split} {_digest(path)}\n" for split, paths in files for path in paths]
         return type(config).__name__, "".join(lines)
@@ -161,18 +147,23 @@ class HubData:
         plain = {"keep_default_na": False} if self.path == "csv" else {}
         return {**where, **plain, "revision": self.revision, "cache_dir": self.download_to}
 
-    def _read(self, rows: Any) -> Iterator[dict[str, object]]:
-        try:
-            yield from rows
-        except Exception as error:
-            raise self._unreadable(error) from error
+    def _read(self, rows: Any, columns: list[str] | None) -> Iterator[dict[str, object]]:
+        with self._readable():
+            yield from rows.select_columns(columns) if columns else rows
 
-    def _unreadable(self, error: Exception) -> UserError:
-        cause = error.__cause__ or error
-        return UserError(
-            f"data.path={self.path}: the data set cannot be read ({class_and_line(cause)}); check "
-            "that it exists, set data.data_files, or connect to the internet."
-        )
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        """Name the data set in errors of the network, the file system, or the package itself."""
+        try:
+            yield
+        except (UserError, GeneratorExit):
+            raise
+        except Exception as error:
+            cause = error.__cause__ or error
+            raise UserError(
+                f"data.path={self.path}: the data set cannot be read ({class_and_line(cause)}); "
+                "check that it exists, set data.data_files, or connect to the internet."
+            ) from error
 
 
 @dataclass(kw_only=True)
@@ -209,21 +200,13 @@ class HuggingFacePairs(HubData, Corpus):
         others: see `HubData`.
 
     Raises:
-        UserError: the package is not installed, or both fields are the same.
+        UserError: the package is not installed.
     """
 
     source: str
     target: str
     source_field: str
     target_field: str
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.source_field == self.target_field:
-            raise UserError(
-                f"data.source_field and data.target_field are both {self.source_field}; name the "
-                "fields of two languages, such as data.source=en and data.target=de."
-            )
 
     @property
     def languages(self) -> tuple[str, str]:

@@ -38,8 +38,7 @@ from ablate.data.corpus import (
     fingerprints_of,
 )
 from ablate.data.scheme import Scheme
-from ablate.data.token_ids import TokenIds
-from ablate.data.tokenizer import Given, Tokenizers
+from ablate.data.tokenizer import Given, TokenIds, Tokenizers
 from ablate.errors import UserError
 from ablate.record.types import Fingerprints
 

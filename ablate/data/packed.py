@@ -23,7 +23,7 @@ from ablate.config.schema import Batching
 from ablate.data import PAD
 from ablate.data.batching import Batch, Batches, EvaluationLoader, Form, Formed, Ids, Rank, Rows
 from ablate.data.module import Counts, TextData
-from ablate.data.token_ids import TokenIds
+from ablate.data.tokenizer import TokenIds
 from ablate.errors import UserError
 
 ROUNDS = 6

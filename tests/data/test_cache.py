@@ -56,10 +56,10 @@ def test_holds_the_ids_of_every_line(tmp_path, corpus, scheme):
 
 @pytest.mark.parametrize("scheme", [BPE])
 def test_the_number_of_threads_does_not_matter(tmp_path, corpus, monkeypatch, scheme):
-    monkeypatch.setattr("ablate.data.token_ids.CHUNK", 9)
+    monkeypatch.setattr("ablate.data.tokenizer.CHUNK", 9)
     files = []
     for cores in (1, 2, 7):
-        monkeypatch.setattr("ablate.data.token_ids._cores", lambda cores=cores: cores)
+        monkeypatch.setattr("ablate.data.tokenizer._cores", lambda cores=cores: cores)
         root = tmp_path / str(cores)
         open_cache(root, corpus(), scheme)
         paths = sorted(folder(root, corpus(), scheme).iterdir())
@@ -76,7 +76,7 @@ def test_the_second_time_nothing_is_built(tmp_path, corpus, monkeypatch):
 
 def test_ids_are_as_wide_as_the_vocabulary_needs(tmp_path, corpus, monkeypatch):
     narrow, _ = open_cache(tmp_path / "narrow", corpus(), BPE).split("train")
-    monkeypatch.setattr("ablate.data.token_ids.NARROW", BPE.vocab_size - 1)
+    monkeypatch.setattr("ablate.data.tokenizer.NARROW", BPE.vocab_size - 1)
     wide, _ = open_cache(tmp_path / "wide", corpus(), BPE).split("train")
     first = np.zeros(1, np.int64)
     assert narrow.read(first, 9)[0].dtype == np.uint16

@@ -10,8 +10,7 @@ from ablate.data.cache import open_cache
 from ablate.data.corpus import SEPARATORS, Segment, TextLength, split_documents
 from ablate.data.files import FILE, Shakespeare
 from ablate.data.scheme import Bpe, Byte, Char, Word
-from ablate.data.token_ids import write_ids
-from ablate.data.tokenizer import Tokenizer, Tokenizers
+from ablate.data.tokenizer import Tokenizer, Tokenizers, write_ids
 from ablate.errors import UserError
 
 TEXTS = [

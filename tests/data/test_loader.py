@@ -14,7 +14,7 @@ from ablate.data.batching import (
     TrainingLoader,
     training_batches,
 )
-from ablate.data.token_ids import TokenIds
+from ablate.data.tokenizer import TokenIds
 from ablate.task.translation import Translation
 
 SRC = [[5, 6, 7], [8], [9, 10, 11, 12, 13]]

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ablate.data.token_ids import TokenIds, mapped
+from ablate.data.tokenizer import TokenIds, mapped
 
 ENDS = np.array([0, 3, 4, 300, 310])  # three words, none, many, nine
 
