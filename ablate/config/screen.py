@@ -15,7 +15,6 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from omegaconf.errors import OmegaConfBaseException
 
-from ablate.config import combinations
 from ablate.config.schema import ClaimNode
 from ablate.config.study import Claim, Question
 from ablate.errors import UserError, first_line, likely
@@ -31,13 +30,21 @@ def variants(config: DictConfig) -> dict[str, dict[str, Any]]:
     """Return the overrides of every variant of a screen (a study that compares many variants with
     one baseline), or of every recipe of a study of combinations, by name; {} for another config.
     """
-    if runs := combinations.runs_in(config):
-        return {run.name: run.overrides for run in runs}
+    if _is_combinations(config):
+        from ablate.config.combinations import runs_in
+
+        return {run.name: run.overrides for run in runs_in(config)}
     screen = OmegaConf.select(config, "study.screen")
     if screen is None or OmegaConf.is_missing(screen, "variants"):
         return {}
     plain: Any = OmegaConf.to_container(screen.variants, resolve=False)
     return {str(name): overrides or {} for name, overrides in plain.items()}
+
+
+def _is_combinations(config: DictConfig) -> bool:
+    """Return whether the study is one of combinations, whose module imports NumPy."""
+    study = config.get("study")
+    return study is not None and study.get("design") is not None
 
 
 def changed_keys(changes: Mapping[str, Mapping[str, object]]) -> list[str]:
@@ -60,7 +67,10 @@ def expand(config: DictConfig) -> None:
     Raises:
         UserError: a variant has no change or a reserved name, or `claims` names no variant.
     """
-    combinations.expand(config)
+    if _is_combinations(config):
+        from ablate.config.combinations import expand as expand_combinations
+
+        expand_combinations(config)
     changes = variants(config)
     if not changes:
         _check_no_variant(config)

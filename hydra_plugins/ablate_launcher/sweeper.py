@@ -12,7 +12,6 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, OverrideType
 
-from ablate.config.combinations import runs_in
 from ablate.config.screen import FACTOR, variants
 from ablate.errors import UserError
 
@@ -55,6 +54,8 @@ class AblateSweeper(basic_sweeper.BasicSweeper):
         random.seed(0)  # workers and a resumed sweep must give equal numbers to equal jobs
         batches = super().split_arguments(overrides, None)
         random.setstate(state)
+        from ablate.config.combinations import runs_in  # imports NumPy
+
         if runs := runs_in(self.config):  # a recipe and its seed belong together
             third = self.config.study.third
             runs = [run for run in runs if third in (None, run.third)]
