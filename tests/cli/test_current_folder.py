@@ -70,10 +70,10 @@ def test_trust_searches_the_folder(tmp_path, monkeypatch, command):
 def test_pythons_own_switch_holds(tmp_path, monkeypatch, switch):
     from types import SimpleNamespace
 
-    from ablate.config import imports
+    from ablate.config import location
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.path", ["installed"])
-    monkeypatch.setattr(imports.sys, "flags", SimpleNamespace(safe_path=switch))
-    imports.search_current_folder()
+    monkeypatch.setattr(location.sys, "flags", SimpleNamespace(safe_path=switch))
+    location.search_current_folder()
     assert (str(tmp_path) in sys.path) is not switch
