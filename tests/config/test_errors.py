@@ -40,11 +40,6 @@ def test_a_removed_key_is_named(key):
         check_groups(config)
 
 
-@pytest.mark.parametrize("override", ["model.dropout.rate=0", "patience=null"])
-def test_a_right_value_is_accepted(compose, override):
-    check(compose(override))
-
-
 @pytest.mark.parametrize(
     ("line", "named"),
     [
@@ -91,9 +86,3 @@ def test_a_traceback_is_shown_where_it_is_asked_for_or_a_library_is_not_to_blame
 def test_a_refusal_before_the_first_run_names_the_override(command, small, word, named):
     status, _, error = command(*small, word, "-m")
     assert status == 2 and named in error.splitlines()[-1], error
-
-
-def test_a_command_with_several_values_asks_for_a_sweep_in_one_line(command, small):
-    status, _, error = command(*small, "seed=0,1")
-    assert (status, error.count("\n")) == (2, 1)
-    assert "add -m" in error

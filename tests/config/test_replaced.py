@@ -34,7 +34,6 @@ def announced(capsys):
                 "come from scale=language",
             ],
         ),
-        (("+experiment=modern_screen", "optimizer=adamw_by_role"), ["experiment=modern_screen or"]),
     ],
 )
 def test_values_that_the_scale_has_replaced_are_named(announced, overrides, named):
@@ -47,8 +46,6 @@ def test_values_that_the_scale_has_replaced_are_named(announced, overrides, name
     "overrides",
     [
         ("model=big", "model.d_model=512"),
-        ("scale=multi30k", "model=tiny", "model/position=rotary", "data=multi30k"),
-        ("+experiment=preln_vs_postln", "model=tiny", "seed=3"),
         ("model/norm@model.encoder.norm=rms_norm", "model/residual=post_ln"),
     ],
 )

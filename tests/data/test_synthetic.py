@@ -103,10 +103,6 @@ def level_of(pairs, knows):
     return nll / tokens, sum(max(c.values()) for c in seen.values()) / tokens
 
 
-def test_every_level_has_a_tiny_instance():
-    assert set(TINY) == set(CONFIGS)
-
-
 def test_every_level_and_no_text_of_people_is_called_artificial():
     assert {name for name in option_files("data") if is_artificial([name])} == {"toy", *CONFIGS}
 

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import hydra
 import pytest
-import yaml
 
-from ablate import __version__
 from ablate.cli.main import names
 from ablate.config.check import check
 from ablate.config.location import CONF
@@ -99,12 +97,6 @@ def test_every_link_leads_somewhere(page):
 def test_every_page_is_in_the_contents():
     contents = (ROOT / "mkdocs.yml").read_text()
     assert all(page.name in contents for page in DOCS)
-
-
-def test_what_to_cite_is_this_version():
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert {"cff-version", "message", "title", "authors"} <= citation.keys()
-    assert citation["version"] == __version__
 
 
 # prose names them by their first words, without what they need

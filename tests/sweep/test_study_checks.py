@@ -50,11 +50,6 @@ def checked(small, compose):
 POST, PRE = ("model/residual=post_ln",), ("model/residual=pre_ln",)
 
 
-def test_a_nuisance_may_differ(checked):
-    arms = ((*POST, "optimizer.lr=0.1"), (*PRE, "optimizer.lr=0.2"))
-    assert checked(*arms, nuisance=["optimizer.lr"]) is None
-
-
 def test_the_arms_of_a_claim_must_exist(checked):
     with pytest.raises(UserError, match=r"claims, mine: no run has model/residual=pre_ln"):
         checked(POST, ("model/residual=none",))

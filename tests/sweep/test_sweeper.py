@@ -5,9 +5,7 @@ from types import SimpleNamespace
 import pytest
 from hydra.core.plugins import Plugins
 from hydra.plugins.sweeper import Sweeper
-from omegaconf import OmegaConf, open_dict
-
-from ablate.errors import CallbackError, UserError
+from omegaconf import OmegaConf
 
 SCREEN = {"study": {"screen": {"variants": {"rms": {"model/norm": "rms_norm"}}}}}
 
@@ -37,14 +35,3 @@ def test_all_workers_shuffle_alike():
     jobs = jobs_of(word)
     assert jobs == jobs_of(word)
     assert jobs != sorted(jobs, key=lambda job: int(job[0].removeprefix("seed=")))
-
-
-def test_a_sweep_without_a_seed_is_refused_before_its_study_is_read(compose):
-    from ablate.sweep.hooks import SweepHooks
-
-    config = compose("+experiment=preln_vs_postln")
-    with open_dict(config):
-        del config["seed"]
-    with pytest.raises(CallbackError) as carried:
-        SweepHooks().on_multirun_start(config)
-    assert isinstance(carried.value.error, UserError) and "~seed" in str(carried.value.error)

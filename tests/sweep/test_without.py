@@ -4,7 +4,6 @@ import pytest
 from omegaconf import OmegaConf
 
 from ablate.errors import UserError
-from ablate.sweep.begin import begin
 from ablate.sweep.cell import Cell
 from ablate.sweep.runs import leave_out
 
@@ -40,11 +39,3 @@ def test_an_arm_that_the_sweep_does_not_have_is_an_error_that_says_what_it_has(c
 def test_something_must_be_left(cells):
     with pytest.raises(UserError, match="`without` lists .* leaves out all"):
         kept(cells, {"width": 2}, {"width": 3})
-
-
-def test_another_launcher_is_refused(small, compose):
-    config = compose(*small, hydra_node=True)
-    OmegaConf.set_readonly(config, False)
-    config.hydra.launcher = {"_target_": "hydra_plugins.hydra_joblib_launcher.JoblibLauncher"}
-    with pytest.raises(UserError, match="hydra/launcher="):
-        begin(config)

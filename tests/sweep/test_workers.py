@@ -14,7 +14,7 @@ from hydra.types import HydraContext, RunMode
 from omegaconf import OmegaConf
 
 from ablate.config.location import CONF
-from ablate.engine import Engine, Local
+from ablate.engine import Engine
 from ablate.errors import UserError
 from ablate.evidence.gather import gather
 from ablate.record import source
@@ -222,8 +222,7 @@ def test_a_run_of_changed_code_ends_the_sweep(stage, tmp_path):
         stage(well, *tested, lambda cell: pytest.fail("a run began after the change was noticed"))
 
 
-@pytest.mark.parametrize("key", ["folder", "evaluation", "short"])
-@pytest.mark.parametrize("tuning", [False, True])
+@pytest.mark.parametrize(("key", "tuning"), [("evaluation", False), ("short", True)])
 def test_runs_of_different_code_are_not_pooled(tmp_path, monkeypatch, key, tuning):
     source = executed(tmp_path / "a", "1"), executed(tmp_path / "b", "2")
     monkeypatch.setattr("ablate.evidence.gather.read_about", lambda folder: {})
@@ -319,15 +318,3 @@ def test_what_is_decided_once_is_decided_for_all(command, tmp_path):
     kept.write_text(json.dumps({"decided": [["lr=2"]]}))
     with pytest.raises(UserError, match="edited"):
         share.once(config, kept, lambda: [])
-
-
-@pytest.mark.parametrize(("accelerator", "runs"), [("cpu", 4), ("gpu", 1), ("auto", 1)])
-def test_a_gpu_trains_one_run_at_a_time_if_the_command_sets_no_number(
-    monkeypatch, accelerator, runs
-):
-    monkeypatch.setattr("os.cpu_count", lambda: 8)
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    monkeypatch.setattr("torch.cuda.get_device_name", lambda: "a GPU")
-    trainer = {"accelerator": accelerator, "devices": 2}
-    config = OmegaConf.create({"n_jobs": None, "threads": 1, "trainer": trainer})
-    assert Local(stay=True, per_gpu=1, mps=False).size(config) == runs
