@@ -43,8 +43,7 @@ UNEXECUTED = (
         f"ablate.{name}"
         for name in ("record", "wandb", "stats", "evidence", "verdict", "errors", "process")
     ),
-    *(f"ablate.config.{name}" for name in ("schema", "check", "limits")),
-    *(f"ablate.config.{name}" for name in ("settle", "notice")),
+    *(f"ablate.config.{name}" for name in ("schema", "check", "limits", "settle")),
     *(
         f"ablate.train.{name}"
         for name in ("compatibility", "evaluate", "output", "stored", "tracking")

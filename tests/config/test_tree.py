@@ -75,7 +75,7 @@ def test_a_component_lives_where_its_config_lives(leaf):
 
 def _swept(params):
     """The levels that an experiment sweeps, by factor."""
-    return {k: list(_levels(k, v)) for k, v in params.items() if k != "seed"}
+    return {k: list(_levels(k, v)) for k, v in (params or {}).items() if k != "seed"}
 
 
 def _levels(key, value):
@@ -126,7 +126,7 @@ def test_every_experiment_composes_and_speaks_of_what_it_sweeps(experiment):
             parent, _, leaf = key.rpartition(".")
             assert leaf in (OmegaConf.select(config, parent) if parent else config), key
     assert config.name == name
-    assert set(config.study.factors) == set(swept)
+    assert set(config.study.factors) == set(swept) or config.study.design
     check_study(OmegaConf.to_container(config, resolve=True)["study"])
     for claim in config.study.claims:
         assert claim.statement.endswith(".")
