@@ -8,12 +8,18 @@ from urllib.parse import quote
 from ablate.cli.parser import Parser
 from ablate.config.labels import experiment_title, option_label
 from ablate.errors import UserError
-from ablate.evidence.types import Entry, Verdict
-from ablate.ledger.claims import read_claims
+from ablate.ledger.verdicts import read_claims
 from ablate.phrases import each_of, grouped, listed, text
 from ablate.record.files import write_text, writing
-from ablate.verdict.decision import read_verdict, was_trained
-from ablate.verdict.replication import RULE, Replication, asked_again, read_contest
+from ablate.verdict.stored import (
+    RULE,
+    Replication,
+    asked_again,
+    read_contest,
+    read_verdict,
+    was_trained,
+)
+from ablate.verdict.types import Entry, Verdict
 from ablate.words.answer import graded
 from lab.command import main
 

@@ -17,7 +17,7 @@ from ablate.cli.parser import PATH, Parser
 from ablate.evidence.folder import Evidence
 from ablate.record.files import write_text, writing
 from ablate.report.draw.screen import Component, components
-from ablate.verdict.decision import read_verdict
+from ablate.verdict.stored import read_verdict
 from lab.command import main
 
 FIRST = "reading the verdicts of the screen"

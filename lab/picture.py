@@ -11,13 +11,13 @@ from matplotlib.figure import Figure
 
 from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Entry
 from ablate.phrases import percent
 from ablate.record.files import write_text
 from ablate.report.draw.lines import curve_table
 from ablate.report.draw.style import style, svg
 from ablate.report.marks import INK, MARKS
-from ablate.verdict.decision import read_verdict
+from ablate.verdict.stored import read_verdict
+from ablate.verdict.types import Entry
 
 FOLDER = Path(__file__).parents[1] / "experiments" / "preln_vs_postln"
 PICTURE = Path("docs/images/first_answer.svg")

@@ -20,8 +20,7 @@ import numpy as np
 from jaxtyping import Int
 
 from ablate.errors import UserError
-from ablate.evidence.about import About, Regime, Registration
-from ablate.evidence.digest import (
+from ablate.evidence.checks import (
     ABOUT,
     COMPRESSED,
     PARTS,
@@ -29,13 +28,13 @@ from ablate.evidence.digest import (
     SCREENING,
     STATISTICS,
     check_digests,
+    check_form,
     file_of_runs,
     read_about,
-    read_parts,
+    read_runs,
     write_about,
 )
-from ablate.evidence.form import check_form, read_runs
-from ablate.evidence.types import Reason, Run, Study
+from ablate.evidence.types import About, Reason, Regime, Registration, Run, Study
 from ablate.record.files import finite, write_arrays, write_bytes
 
 Rows = Int[np.ndarray, "sentences 10"]
@@ -163,37 +162,19 @@ class Evidence:
                 message names the file and the run.
         """
         about = read_about(folder)
-        evidence = cls._of(folder, about, statistics)
-        check_digests(folder, about)
-        return evidence
-
-    @classmethod
-    def read(cls, folder: Path, statistics: bool = True) -> "Evidence":
-        """Read evidence without checking the digests by which changes are detected.
-
-        Raises:
-            UserError: a file is missing, damaged or malformed; the message names the file and the
-                run.
-        """
-        return cls._of(folder, read_parts(folder), statistics)
-
-    @classmethod
-    def _of(cls, folder: Path, about: About, statistics: bool) -> "Evidence":
-        """Read the runs and statistics in a folder whose study.json has the content `about`."""
         check_form(str(folder / ABOUT), about, About)
-        screening, factors = file_of_runs(folder, SCREENING), about["study"]["factors"]
+        screening = file_of_runs(folder, SCREENING)
         scores, groups = _read_statistics(folder / STATISTICS) if statistics else ({}, {})
-        return cls(
-            name=about["name"],
-            study=about["study"],
-            regime=about["regime"],
-            registration=about["registration"],
-            registered=about["registered"],
-            runs=read_runs(file_of_runs(folder), factors),
-            screening=read_runs(screening, factors) if screening.exists() else [],
+        parts: Any = {part: about.get(part) for part in (*PARTS, "registered")}
+        evidence = cls(
+            **parts,
+            runs=read_runs(file_of_runs(folder)),
+            screening=read_runs(screening) if screening.exists() else [],
             statistics=scores,
             groups=groups,
         )
+        check_digests(folder, about)
+        return evidence
 
 
 def _write_lines(path: Path, runs: list[Run]) -> None:

@@ -1,7 +1,10 @@
 """Collect the evidence of a study from the folders in which its runs stored their results."""
 
 import json
+import re
+import shlex
 import statistics
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
@@ -10,10 +13,8 @@ import numpy as np
 from jaxtyping import Num
 
 from ablate.errors import UserError
-from ablate.evidence.command import command
-from ablate.evidence.digest import read_about, read_json
+from ablate.evidence.checks import check_arms, check_runs, read_about, read_json
 from ablate.evidence.folder import Evidence, Rows
-from ablate.evidence.form import check_arms, check_runs
 from ablate.evidence.outcome import required_metrics, threshold
 from ablate.evidence.registration import digest
 from ablate.evidence.types import Curve, End, Run
@@ -65,7 +66,7 @@ def gather(sweep: Path) -> Evidence:
         regime["corpus"] = listed([*dict.fromkeys(filter(None, corpora))])
     runs = [_run(link, study["factors"]) for link in links]
     if about["study"]:
-        check_runs(str(sweep / "cells"), runs, study["factors"])
+        check_runs(str(sweep / "cells"), runs)
     else:
         check_arms(str(sweep / "cells"), runs)
     return Evidence(
@@ -314,3 +315,28 @@ def read_rows(path: Path, name: str | None = "bleu") -> Array | None:
         raise UserError(
             f"{path} is damaged ({type(error).__name__}): restore it, or start the sweep again"
         ) from None
+
+
+CONFIG_DIR = "--config-dir"
+PLACE = re.compile(r"(?<=[=\[,'\" ])[/~][^,\]'\"]*")
+ELSEWHERE = "FOLDER"
+
+
+def command(overrides: Iterable[str], *flags: str, config_dirs: Iterable[str] = ()) -> str:
+    """Return the `python -m ablate` command with these overrides, without machine-specific paths.
+
+    Overrides of the keys `paths.*` are left out. Any other absolute path, such as the path of a
+    corpus, becomes FOLDER. A folder with the user's config files is written relative to the current
+    folder.
+    """
+    portable = (PLACE.sub(ELSEWHERE, word) for word in overrides if not word.startswith("paths."))
+    folders = [word for path in config_dirs for word in (CONFIG_DIR, _relative(Path(path)))]
+    return shlex.join(["python", "-m", "ablate", *folders, *portable, *flags])
+
+
+def _relative(path: Path) -> str:
+    """Return a path relative to the current folder, or the word "FOLDER" if the path is not in this
+    folder.
+    """
+    here, path = Path.cwd(), path.absolute()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else ELSEWHERE

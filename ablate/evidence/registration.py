@@ -1,4 +1,5 @@
-"""Compute hashes of a study and of its questions, and compare a study with the registered one.
+"""Compute hashes of a study and of its questions, compare a study with the registered one, and
+compute what it plans: the seeds of interim analyses and of tuning.
 
 The hash of a study covers everything that decides its verdicts: the settings of the arms, the
 metrics, kinds, margins and alpha of the claims, the planned seeds, and what is tuned or matched.
@@ -10,21 +11,38 @@ the whole study in this file, and its hash is computed in another way.
 
 A question is a contrast: the levels in which two arms differ. Two claims ask the same question even
 in different study files. Its rule says in which metric and how a claim decides the question.
+
+A sweep with some of the seeds or variants is a part of the study, without a verdict. In evidence of
+earlier versions, claims of a screen may wait for the runs of an arm.
 """
 
 import hashlib
+import itertools
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ablate.config.leaves import leaves
-from ablate.config.study import USUAL, Claim, Match, Tune
-from ablate.evidence.about import Registration
+from ablate.config.study import USUAL, Match
 from ablate.evidence.outcome import involves_chance
-from ablate.evidence.types import Claim as AClaim
-from ablate.evidence.types import Levels, Question, Reason, Study, reason
+from ablate.evidence.types import (
+    Claim,
+    Levels,
+    Question,
+    Reason,
+    Registration,
+    Run,
+    Study,
+    Tune,
+    reason,
+)
 from ablate.phrases import name_of
 from ablate.record.label import place
+
+if TYPE_CHECKING:
+    from ablate.evidence.folder import Evidence  # imports this module
+
 
 # keys of a claim, of tuning and of matching that decide a verdict, with their defaults
 CLAIM = (
@@ -168,7 +186,7 @@ def questions(study: Study, levels: Contents = NONE) -> dict[str, list[Rule]]:
     return rules
 
 
-def contrasts(claim: AClaim, levels: Contents = NONE) -> list[str]:
+def contrasts(claim: Claim, levels: Contents = NONE) -> list[str]:
     """Return the hashes of what a claim compares, whichever arm is the treatment: by the names of
     the levels in which the arms differ, and by the settings of these levels.
 
@@ -201,7 +219,7 @@ def shared_levels(claim: Question) -> Levels:
     return {k: v for k, v in claim["treatment"].items() if k in baseline and baseline[k] == v}
 
 
-def concerns(claim: AClaim, level: str) -> bool:
+def concerns(claim: Claim, level: str) -> bool:
     """Return whether a claim uses a level, given as `factor=level`: an arm of the claim or its
     control names the level, or no arm names the factor.
     """
@@ -213,7 +231,7 @@ def concerns(claim: AClaim, level: str) -> bool:
     )
 
 
-def rule(claim: AClaim, study: Study) -> Rule:
+def rule(claim: Claim, study: Study) -> Rule:
     """Return what decides a claim, such as metric and margin, and the levels that both of its arms
     share, under the key `where`.
     """
@@ -236,3 +254,107 @@ def differences(before: Sets, now: Sets, apart: Iterable[str] | None = None) -> 
         return apart is not None and not f"{key}.".startswith(nodes)
 
     return [(key, before.get(key), now.get(key)) for key in {**before, **now} if counts(key)]
+
+
+ENOUGH = 10  # minimum number of seeds for interim analyses
+USUAL_LOOKS = 3  # number of analyses if a study with enough seeds does not set `looks`
+
+
+def planned_looks(study: Study) -> list[int]:
+    """Return the number of seeds at each planned analysis.
+
+    The last number is the total number of seeds.
+    """
+    seeds = study["seeds"]
+    chance = any(involves_chance(claim) for claim in study["claims"])
+    looks = study.get("looks") or (USUAL_LOOKS if seeds >= ENOUGH and chance else 1)
+    return [math.ceil(seeds * look / looks) for look in range(1, looks + 1)]
+
+
+def lacks_runs(runs: Sequence[Run], study: Study) -> bool:
+    """Return whether a claim of a study lacks an arm, or an arm of a claim lacks planned seeds.
+
+    Such runs are a part of the study, which has no verdict.
+    """
+    if study.get("design"):
+        return len(runs) < study["seeds"]
+    return any(len(seeds_of(runs, claim)) < study["seeds"] for claim in study["claims"])
+
+
+def split_claims(runs: Sequence[Run], study: Study) -> tuple[list[Claim], list[Claim]]:
+    """Return the claims that are judged, and the claims that wait for the runs of an arm.
+
+    Only a screen of an earlier version has claims that wait. A claim of a screen that names no arm
+    is about all arms, so it waits for the arms of all claims.
+    """
+    if not study.get("screen"):
+        return study["claims"], []
+    lacking = [claim for claim in study["claims"] if arms_of(claim) and not seeds_of(runs, claim)]
+    judged, waiting = list[Claim](), list[Claim]()
+    for claim in study["claims"]:
+        waits = claim in lacking or (bool(lacking) and not arms_of(claim))
+        (waiting if waits else judged).append(claim)
+    return judged, waiting
+
+
+def seeds_of(runs: Iterable[Run], claim: Claim) -> set[int]:
+    """Return the seeds for which every arm of a claim has a run.
+
+    If the claim names no arm, all seeds of the runs are returned.
+    """
+    by_run = [(run["levels"], run["seed"]) for run in runs]
+    seeds = {seed for _, seed in by_run}
+    for arm in arms_of(claim):
+        seeds &= {seed for levels, seed in by_run if levels.items() >= arm.items()}
+    return seeds
+
+
+def arms_of(claim: Claim) -> list[dict[str, object]]:
+    """Return the levels of each arm that a claim uses: its two sides; for an interaction, also the
+    two sides that are subtracted; and the positive control, which is the baseline with the levels
+    in `loses`.
+    """
+    sides = [claim["where"] | claim[side] for side in ("treatment", "baseline") if claim[side]]
+    arms = sides + [arm | claim["minus"] for arm in sides if claim["minus"]]
+    if loses := claim.get("loses"):
+        arms.append(claim["where"] | claim["baseline"] | loses)
+    return arms
+
+
+def screening_seeds(replicates: Iterable[int], tune: Tune) -> dict[int, int]:
+    """Return, for every seed of the study, the seed of its tuning runs.
+
+    If `tune` lists fewer seeds than the study has, further tuning seeds are added: the largest
+    listed seed plus 1, plus 2 and so on.
+
+    Args:
+        replicates: seeds of the study.
+        tune: the study's settings for tuning.
+    """
+    given = dict.fromkeys(tune["seeds"])
+    counted = itertools.count(max(given) + 1)
+    return dict(zip(sorted({*replicates}), itertools.chain(given, counted), strict=False))
+
+
+def ordered(values: Iterable[Any]) -> bool:
+    """Return whether all values are numbers and not booleans, so that they have an order."""
+    return all(isinstance(x, int | float) and not isinstance(x, bool) for x in values)
+
+
+def tried(evidence: "Evidence") -> dict[int, list[Any]]:
+    """Return, for every run, the values of the nuisance parameter that were tried to tune it.
+
+    The keys are cell numbers; a cell is one run of a sweep, that is, one arm with one seed. If no
+    tuning run is recorded for the arm and the seed, for example because the arm was tuned once for
+    all seeds, the result has the values that the study lists.
+    """
+    tune = evidence.study.get("tune")
+    assert tune is not None
+    seeds = screening_seeds((run["seed"] for run in evidence.runs), tune)
+
+    def values_of(run: Run) -> list[Any]:
+        seed, levels = seeds[run["seed"]], run["levels"]
+        screened = (x for x in evidence.screening if x["seed"] == seed and x["levels"] == levels)
+        return [x["tuned"]["value"] for x in screened] or [*tune["values"]]
+
+    return {run["cell"]: values_of(run) for run in evidence.runs}

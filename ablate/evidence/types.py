@@ -1,8 +1,9 @@
-"""Define the contents of runs.jsonl and verdict.json as typed dictionaries.
+"""Define the contents of study.json and runs.jsonl as typed dictionaries.
 
-Files are checked against the same declarations (ablate.evidence.form).
+Files are checked against the same declarations (ablate.evidence.checks).
 """
 
+from collections.abc import Mapping
 from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
@@ -17,21 +18,11 @@ from ablate.config.study import Screen as Screen
 from ablate.config.study import Shown as Shown
 from ablate.config.study import Study as Study
 from ablate.config.study import Tune as Tune
-from ablate.evidence.combined import Combined
 from ablate.record.types import Metrics
 from ablate.record.types import Tuned as Tuned
 
+RunStatus = Literal["finished", "diverged", "collapsed", "failed"]
 Values = dict[str, Any]  # of a reason, by name
-Status = Literal["supported", "refuted", "inconclusive"]
-Grade = Literal[
-    "", "direction only", "large enough to matter", "too small to matter", "the other way round"
-]
-Method = Literal[
-    "every case", "t", "skewed t", "moderated t", "sign test", "Barnard", "none",
-    "Welch", "one sample", "contrast", "corrected Welch", "corrected one sample",
-    "corrected contrast", "stated noise", "least squares", "combinations",
-]  # fmt: skip
-Noise = Literal["seeds", "sentences", "groups of sentences", "runs", "prediction"]
 # values by metric, and optimiser steps under the key `step`; None means not finite
 Curve = dict[str, list[int | float | None]]
 
@@ -77,33 +68,13 @@ class TableClaim(Claim):
     noise: StatedNoise | None
 
 
-class Setting(TypedDict, total=False):
-    """The setting of a verdict: the regime of its runs, with a list for each part that is a factor
-    of the study.
-    """
-
-    scale: str | list[str]
-    data: str | list[str]
-    corpus: str
-    model: str | list[str]
-    device: str
-    precision: str | list[str]
-    d_model: int | list[int]
-    n_layers: int | list[int]
-    steps: int | list[int]
-    tokens_per_step: int | list[int]
-    threads: int | list[int]
-    test_sentences: dict[str, int]
-    short: int | list[int]
-
-
 class End(TypedDict):
     """The outcome of a run after all of its training steps, or after the fewer steps of a short
     budget: its status, metrics and validation curve.
     """
 
     identity: str
-    status: str
+    status: RunStatus
     metrics: Metrics
     curve: Curve
     reused: bool
@@ -137,168 +108,92 @@ class Run(End):
     draws: NotRequired[int]  # number of random draws behind each value of a probe
 
 
-class Failures(TypedDict):
-    """The number of runs of an arm that failed to learn (`runs`), the number of runs of the arm
-    that ended (`of`), and the exact confidence interval of the rate of failed runs.
+class Regime(TypedDict):
+    """The setting in which a study was run: data, model size, training steps, device and so on. Its
+    verdicts hold in this setting.
     """
 
-    runs: int
-    of: int
-    interval: list[float]
+    scale: str
+    data: str
+    corpus: NotRequired[str]  # files and size; missing in older evidence
+    model: str
+    device: str
+    precision: str
+    d_model: int
+    n_layers: NotRequired[int]
+    steps: int
+    tokens_per_step: int
+    threads: int
+    test_sentences: dict[str, int]
+    short: NotRequired[int]
 
 
-class ControlOutcome(TypedDict):
-    """The outcome of a positive control, for a claim that a treatment is not worse than a baseline.
+class Asked(TypedDict):
+    """The history of a claim in the analysis log (ablate.evidence.log).
 
-    The control is a further arm, which should be worse than the baseline by more than the margin.
-    `loses` says whether the control is worse by that much.
+    `looks` has the seeds of each earlier analysis, `tried` the reasons why the claim is
+    exploratory, and `regimes` the number of other settings in which the question was asked.
     """
 
-    arm: str
-    effect: float
-    interval: list[float | None]  # null: infinite
-    loses: bool
+    looks: list[list[int]]
+    tried: list[Reason]
+    regimes: int
 
 
-class Planned(TypedDict):
-    """A planned number of seeds, with which a decision has power 0.8 if the true effect is
-    `effect`. The number is null if no number of seeds is enough.
+class Registration(TypedDict):
+    """The registration of a study, that is, of the claims, arms and decision rules that were fixed
+    before the runs, with the history of earlier analyses.
+
+    `hash` identifies everything that was fixed. `time` is the unix time when a sweep of the study
+    was first started, and `commit` the commit of the source at its last start. `earlier` lists the
+    hashes of other versions of the study that were started before this time. `looks` is the largest
+    number of earlier analyses of a claim, and `asked` has the history of each claim. `sweep` is the
+    folder of the sweep.
     """
 
-    effect: float
-    seeds: int | None
+    hash: str
+    time: float
+    commit: NotRequired[str]
+    earlier: list[str]
+    looks: int
+    asked: NotRequired[dict[str, Asked]]
+    sweep: NotRequired[str]
+    components: NotRequired[dict[str, str]]  # options of config groups that all arms share
+    command: NotRequired[str]
+    # labels of the user's options by GROUP=OPTION, and title and purpose of the user's experiment
+    labels: NotRequired[dict[str, str]]
+    part: NotRequired[bool]  # whether this is only a part of a study, without a verdict
 
 
-# verdict if the margin were at least `from`; valid until the next band begins
-Band = TypedDict("Band", {"from": float, "verdict": Status, "grade": Grade})
+Seal = dict[str, str]  # digests by name of file
 
 
-class Outcome(TypedDict):
-    """A verdict with its grade."""
+class About(TypedDict):
+    """The content of study.json: a study with its setting and its registration (the hash and the
+    time of the study as it was fixed before the runs).
 
-    verdict: Status
-    grade: Grade
-
-
-class Learning(TypedDict):
-    """How much every arm improved in the last quarter of its training steps.
-
-    `metric` is the validation metric, such as "val/nll". `gains` has the mean improvement of each
-    arm in the unit of this metric; a positive number is an improvement. `still` lists the arms that
-    improved by at least half the margin of the claim, so that longer training might change the
-    verdict.
+    `seal` has digests by which edited files are detected. `registered` is the content of
+    registered.json, the study as it was fixed before the runs; it may be empty.
     """
 
-    metric: str
-    gains: dict[str, float]
-    still: list[str]
+    name: str
+    study: Study
+    regime: Regime
+    registration: Registration
+    seal: NotRequired[Seal]
+    registered: NotRequired[Mapping[str, object]]
 
 
-class Target(TypedDict):
-    """The number of training steps that the baseline needs to reach a value of a metric, with an
-    interval and with the number for each seed.
-
-    A number is null if the baseline does not reach the value within its training.
+class Begun(TypedDict):
+    """The content of study.json at the start of a sweep, which may lack a study, and whose setting
+    lacks what the runs record.
     """
 
-    metric: str
-    updates: float | None
-    interval: list[float | None] | None
-    seeds: list[int]
-    of_seeds: list[float | None]
-
-
-class Cases(TypedDict):
-    """The number of cases of an exact claim, that is, a claim that a value is within a tolerance of
-    0 in every case. A case is a run, or a pair of runs with the same seed.
-
-    `of` is the number of all cases. `counted` is the number of cases that decide the claim. If the
-    claim has a negative control, that is, a deliberate fault that must change the measured value,
-    cases in which the fault changed nothing are not counted.
-    """
-
-    of: int
-    counted: int
-    broken: int  # number of counted cases that violate the claim
-    draws: int | None  # number of random draws behind each value
-    control: float | None  # smallest deviation that the deliberate fault caused
-    elsewhere: NotRequired[tuple[Levels, float]]  # an arm that violates the rule; its deviation
-    holding: NotRequired[int]  # for a claim about trained models: number of seeds that satisfy it
-
-
-class Answer(TypedDict):
-    """The result of a claim: the verdict with its statistics, computed from all runs of the
-    compared arms that are not excluded from the analysis.
-
-    If the runs were tested after two numbers of training steps (budgets), the claim has a result
-    for each of them.
-    """
-
-    verdict: Status
-    grade: Grade
-    effect: float | None
-    interval: list[float] | None
-    p: dict[str, float]
-    p_adjusted: dict[str, float]
-    p_look: dict[str, float]
-    seeds: list[int]
-    pairs: int
-    differences: list[float | None]  # null means not finite
-    failed_to_learn: NotRequired[dict[str, Failures]]  # by arm
-    decided_by_failures: NotRequired[bool]
-    false_rate: NotRequired[float]  # measured rate of false verdicts of this kind
-    method: Method
-    noise: list[Noise]  # the sources of variation that the interval covers
-    sign_flip: NotRequired[float | None]
-    detectable: float | None
-    seeds_needed: dict[str, Planned] | None
-    sensitivity: list[Band]
-    uncorrected: NotRequired[Outcome]  # the answer without Holm's correction, if it differs
-    # the answer in words, for readers of the file; no code reads them (ablate.words)
-    headline: NotRequired[str]
-    evidence: NotRequired[str]
-    problem: NotRequired[Reason]  # why the claim cannot be judged
-    withheld: NotRequired[Reason]  # why a claim about the limits of an arm cannot be judged yet
-    sentences: NotRequired[int]  # number of test sentences, if they contribute to the error
-    cases: NotRequired[Cases]
-    rates: NotRequired[list[tuple[int, int]]]  # unstable runs and all runs, first for the treatment
-    counts: NotRequired[list[int]]  # runs of each arm, if the runs are not paired
-    information: NotRequired[list[float]]  # fraction of the seeds at each interim analysis
-    interval_equivalence: NotRequired[list[float] | None]
-    control: NotRequired[ControlOutcome | None]
-    failed_runs: int
-    exploratory: bool
-    older_cells: int
-    steps: NotRequired[int | list[int]]  # several if the compared arms differ
-
-
-class Short(Answer):
-    """The result of a claim after the smaller of two numbers of training steps (the short budget),
-    and its time to target.
-
-    The time to target is the number of steps that the baseline needs to reach the treatment's
-    score.
-    """
-
-    time_to_target: Target | None
-
-
-class Entry(Question, Answer):
-    """A claim in verdict.json: the question, that is, the compared arms, the metric and the margin,
-    and the answer with its numbers.
-    """
-
-    tolerance: float  # of an exact claim; 0 for other claims
-    fault: NotRequired[str]  # exact claims: metric of a deliberate fault (`control` of the claim)
-    measures: NotRequired[str]
-    control_measures: NotRequired[str]
-    design: NotRequired[str]  # of a table of runs (TableClaim)
-    target: NotRequired[float]  # the number with which an arm of a table is compared
-    primary: bool
-    arms: list[str]
-    settings: NotRequired[dict[str, list[str]]]  # overrides that no label names, by arm
-    learning: NotRequired[Learning]
-    short: NotRequired[Short]
+    name: str
+    study: dict[str, object] | None
+    regime: dict[str, object]
+    registration: dict[str, object]
+    seal: NotRequired[dict[str, object]]
 
 
 class Spread(TypedDict):
@@ -309,44 +204,3 @@ class Spread(TypedDict):
 
     mean: float
     sd: float | None
-
-
-class Arm(TypedDict):
-    """An arm (a combination of levels) in verdict.json, with the numbers of its runs by outcome and
-    its mean metrics.
-    """
-
-    arm: str
-    label: str  # the arm's name in words
-    levels: Levels
-    seeds: int
-    finished: int
-    diverged: int
-    collapsed: int
-    failed: int
-    metrics: dict[str, Spread]
-
-
-class Verdict(TypedDict):
-    """The content of verdict.json: the results of all claims of an experiment, with its setting,
-    its registration, and the numbers of runs.
-    """
-
-    experiment: str
-    rule: NotRequired[int]  # by which the error of effects was estimated; missing in older evidence
-    regime: Setting
-    components: dict[str, str]  # options of config groups that all arms share
-    study_hash: str
-    registered: float
-    looks: int
-    alpha_spent: float
-    versions: dict[str, str | list[str]]
-    exploratory: bool
-    runs: int
-    failed_runs: int
-    reused_runs: int
-    older_runs: int
-    caveats: list[Caveat]
-    combined: NotRequired[Combined]  # of a study of combinations
-    claims: list[Entry]
-    arms: list[Arm]

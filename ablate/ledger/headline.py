@@ -21,18 +21,19 @@ settings. docs/explanation/headlines.md explains each rule by an example.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
+from typing import Any
 
 from ablate.config.labels import arm_label, level_label, option_label
 from ablate.config.location import option_files
 from ablate.ledger.verdicts import Finding
 from ablate.phrases import listed
 from ablate.stats.ties import at_most
-from ablate.verdict import replication
-from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED
+from ablate.verdict import stored
+from ablate.verdict.types import INCONCLUSIVE, REFUTED, SUPPORTED
 
 MIXED, UNDECIDED = "mixed", "undecided"
 NOT_TESTABLE, NOT_TESTED = "not testable", "not tested"
@@ -52,27 +53,22 @@ class Headline:
             the factor of a trend that reverses; for a claim that is not testable, the kind of
             reason, such as "definition".
         deciding: the verdicts that determine the word: those at the longest budget of each setting.
-        beside: verdicts that do not count: shorter budgets, artificial languages if there is real
-            text, readings that no document states, exploratory verdicts on a reading that has
-            another verdict.
         verdicts: for each verdict in `deciding`, the verdict of its setting, which combines all
             studies and replications in the setting.
         universal: whether one counterexample refuted the claim, although all verdicts together
             would give another word.
         real_text: why artificial languages alone do not decide the claim; "" if they do.
-        unasked: a sentence for each part of the claim that has no verdict yet.
-        gone: a sentence for each experiment whose evidence on the claim is missing.
+        missing: a sentence for each part of the claim that has no verdict yet, and for each
+            experiment whose evidence on the claim is missing.
     """
 
     word: str
     on: str = ""
     deciding: tuple[Finding, ...] = ()
-    beside: tuple[Finding, ...] = ()
     verdicts: tuple[str, ...] = ()
     universal: bool = False
     real_text: str = ""
-    unasked: tuple[str, ...] = ()
-    gone: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
     @property
     def artificial(self) -> bool:
@@ -93,8 +89,13 @@ class Headline:
         Args:
             verdict: a verdict such as "supported".
         """
-        counted = zip(self.deciding, self.verdicts, strict=True)
-        places = [_place(finding, self.deciding) for finding, word in counted if word == verdict]
+        places = [
+            ", ".join(filter(None, setting.values())) or finding.experiment
+            for finding, setting, word in zip(
+                self.deciding, _settings(self.deciding), self.verdicts, strict=True
+            )
+            if word == verdict
+        ]
         return [*dict.fromkeys(places)]
 
 
@@ -117,30 +118,32 @@ def headline(
         unasked: a sentence for each part of the claim that has no verdict yet, which counts as
             undecided.
     """
+    missing = (*unasked, *gone)
     if not findings:
-        word = UNDECIDED if gone else NOT_TESTED
-        return Headline(word, unasked=tuple(unasked), gone=tuple(gone))
+        return Headline(UNDECIDED if gone else NOT_TESTED, missing=missing)
     if unasked and all(finding.remark for finding in findings):
-        return Headline(NOT_TESTED, beside=tuple(findings), unasked=tuple(unasked))
+        return Headline(NOT_TESTED, missing=missing)
     settings = _by_setting(_counting(findings))
     deciding = _real_text([_longest(setting) for setting in settings])
     counted = [(finding, _settled(setting)) for setting in deciding for finding in setting]
     chosen = tuple(finding for finding, _ in counted)
     verdicts = tuple(verdict for _, verdict in counted)
-    word = _combined({*verdicts, *(INCONCLUSIVE for _ in (*gone, *unasked))})
-    reversal = _reversal(counted) if word == SUPPORTED else ""
-    word = MIXED if reversal else word
+    word = _combined({*verdicts, *(INCONCLUSIVE for _ in missing)})
+    reversals = [
+        f"{_name(finding.arms)} (the trend reverses {finding.reversal})"
+        for finding in chosen
+        if word == SUPPORTED and finding.reversal  # a trend is an average over all levels
+    ]
+    word = MIXED if reversals else word
     final = REFUTED if universal and _has_counterexample(counted) else word
     result = Headline(
         word=final,
-        on=(reversal or _strongest_contrast(counted)) if final == MIXED else "",
+        on=(reversals or [_strongest_contrast(counted)])[0] if final == MIXED else "",
         deciding=chosen,
-        beside=tuple(finding for finding in findings if finding not in chosen),
         verdicts=verdicts,
         universal=final == REFUTED != word,
         real_text=real_text,
-        unasked=tuple(unasked),
-        gone=tuple(gone),
+        missing=missing,
     )
     if (real_text and result.artificial) or result.exploratory:
         return replace(result, word=UNDECIDED, on="", universal=False)
@@ -226,11 +229,9 @@ def _by_setting(findings: Sequence[Finding]) -> list[list[Finding]]:
     common = set.intersection(*({*finding.alike} for finding in findings))
     settings: dict[tuple[object, ...], list[Finding]] = {}
     for finding in findings:
-        fixed = tuple((key, finding.alike[key]) for key in keys if key in finding.alike)
         given = tuple(pair for pair in finding.conditions if pair[0] not in {*keys, *common})
-        asked = (finding.kind, finding.reading, finding.metric, finding.arms)
-        setting = (*asked, finding.data, finding.size, finding.device, fixed, given)
-        settings.setdefault(setting, []).append(finding)
+        setting = {**_properties(finding, keys), CONDITIONS: given, STEPS: "", MARGIN: ""}
+        settings.setdefault((finding.kind, *setting.values()), []).append(finding)
     return list(settings.values())
 
 
@@ -246,16 +247,15 @@ def _real_text(settings: list[list[Finding]]) -> list[list[Finding]]:
     A group whose models were trained on an artificial language is dropped if other models were
     trained on real text to test the same reading (meaning) of the claim. All other groups are kept.
     """
-    real = {
-        finding.reading
+    groups = [
+        (group[0].reading, group[0].trained, is_artificial(group[0].data), group)
         for group in settings
-        for finding in group
-        if finding.trained and not is_artificial(finding.data)
-    }
+    ]
+    real = {reading for reading, trained, artificial, _ in groups if trained and not artificial}
     return [
         group
-        for group in settings
-        if not (group[0].trained and is_artificial(group[0].data) and group[0].reading in real)
+        for reading, trained, artificial, group in groups
+        if not (trained and artificial and reading in real)
     ]
 
 
@@ -271,44 +271,53 @@ def is_artificial(corpora: Iterable[str]) -> bool:
     return {*corpora} <= _artificial_languages()
 
 
-CONDITIONS = "the conditions"
+READING, CONDITIONS = "the reading", "the conditions"
+STEPS, MARGIN = "the number of steps", "the margin"
 NOUNS = {
     "model/residual": "the residual connections (Pre-LN or Post-LN)",
     "initial": "the initial values",
     "probe.stack": "the stack",
     "tokenizer.vocab_size": "the size of the vocabulary",
 }  # config keys whose last part is not a noun, in words
-# The parts in which settings may differ, in the order in which a headline names them.
-PARTS: dict[str, Callable[[Finding], object]] = {
-    "the reading": lambda finding: finding.reading,
-    "the corpus": lambda finding: finding.data,
-    "the size of the model": lambda finding: finding.size,
-    "the device": lambda finding: finding.device,
-    CONDITIONS: lambda finding: finding.conditions,
-    "what is compared": lambda finding: finding.arms,
-    "the metric": lambda finding: finding.metric,
-    "the number of steps": lambda finding: finding.steps and f"{finding.steps_text} steps",
-    "the margin": lambda finding: finding.margin and f"a margin of {finding.margin:g}",
-}
 
 
-def _differing(findings: Sequence[Finding]) -> list[str]:
-    """Return the names of the properties in which verdicts differ, such as "the corpus".
+def _properties(finding: Finding, keys: Iterable[str]) -> dict[str, Any]:
+    """Return the setting of a verdict in words, by the name of each property, in the order in which
+    a headline names them.
+
+    Args:
+        finding: the verdict.
+        keys: the config keys whose levels differ between verdicts.
+    """
+    steps, levels = finding.steps_text, finding.alike
+    conditions = {_name(k): level_label(k, levels[k]) if k in levels else "" for k in keys}
+    return {
+        READING: finding.reading,
+        "the corpus": listed([option_label("data", corpus) for corpus in finding.data]),
+        "the size of the model": finding.size,
+        "the device": finding.device,
+        **(conditions or {CONDITIONS: arm_label(dict(finding.conditions))}),
+        "what is compared": finding.arms,
+        "the metric": finding.metric,
+        STEPS: steps and f"{steps} steps",
+        MARGIN: f"a margin of {finding.margin:g}" if finding.margin else "",
+    }
+
+
+def _settings(findings: Sequence[Finding]) -> list[dict[str, str]]:
+    """Return the properties in which verdicts differ, such as "the corpus", for each verdict.
 
     Levels that both arms share are named by their config keys. Verdicts on two readings (meanings)
     of a claim differ in many properties. For such verdicts only the reading is named, or, if they
     test the same sentence, only the config keys whose levels differ.
     """
-    keys = [_name(key) for key in _apart(findings)]
-    names: list[str] = []
-    for name, part in PARTS.items():
-        if name == CONDITIONS and keys:
-            names += keys
-        elif len({part(finding) for finding in findings}) > 1:
-            names.append(name)
-    if names[:1] != ["the reading"]:
-        return names
-    return (len({finding.statement for finding in findings}) == 1 and keys) or names[:1]
+    keys = _apart(findings)
+    every = [_properties(finding, keys) for finding in findings]
+    names = [n for n in next(iter(every), {}) if len({of_one[n] for of_one in every}) > 1]
+    if READING in names:
+        same = len({finding.statement for finding in findings}) == 1
+        names = [*map(_name, keys)] if same and keys else [READING]
+    return [{name: of_one[name] for name in names} for of_one in every]
 
 
 def _apart(findings: Sequence[Finding]) -> list[str]:
@@ -319,34 +328,8 @@ def _apart(findings: Sequence[Finding]) -> list[str]:
     return [key for key in levels if len(levels[key]) > 1]
 
 
-def _place(finding: Finding, compared: Sequence[Finding]) -> str:
-    """Return the setting of a verdict as text, described by its differences from the settings of
-    the other verdicts.
-    """
-    levels = finding.alike
-    parts = {name: str(part(finding)) for name, part in PARTS.items()}
-    parts |= {_name(key): level_label(key, levels[key]) for key in levels}
-    parts[CONDITIONS] = arm_label(dict(finding.conditions))
-    parts["the corpus"] = listed([option_label("data", corpus) for corpus in finding.data])
-    words = [parts[name] for name in _differing(compared) if parts.get(name)]
-    return ", ".join(words) or finding.experiment
-
-
 def _name(key: str) -> str:
     return NOUNS.get(key, f"the {key.rpartition('/')[2]}")
-
-
-def _reversal(counted: Counted) -> str:
-    """Return where a supported trend reverses, with the name of its factor; "" if none reverses.
-
-    A trend is an average over all levels of a factor.
-    """
-    reversals = (
-        f"{_name(finding.arms)} (the trend reverses {finding.reversal})"
-        for finding, word in counted
-        if word == SUPPORTED and finding.reversal
-    )
-    return next(reversals, "")
 
 
 def _strongest_contrast(counted: Counted) -> str:
@@ -357,7 +340,7 @@ def _strongest_contrast(counted: Counted) -> str:
     supported = [finding for finding, word in counted if word == SUPPORTED]
     refuted = [finding for finding, word in counted if word == REFUTED]
     pair = max(product(supported, refuted), key=lambda pair: distance(*pair))
-    return listed(_differing(pair)) or "the experiment"
+    return listed([*_settings(pair)[0]]) or "the experiment"
 
 
 def distance(first: Finding, second: Finding) -> float:
@@ -371,4 +354,4 @@ def distance(first: Finding, second: Finding) -> float:
     if first.metric != second.metric or not (first.interval and second.interval):
         return 0.0
     assert first.effect is not None and second.effect is not None  # an interval has an effect
-    return replication.distance((first.effect, first.interval), (second.effect, second.interval))
+    return stored.distance((first.effect, first.interval), (second.effect, second.interval))

@@ -1,24 +1,147 @@
-"""Write the ledger (the list of all claims with their verdicts) in words and as JSON: the reasons
-of a headline, every claim with its verdicts, and a summary.
+"""Join the claims of a catalogue with their verdicts, select claims, and write them in words and as
+JSON.
 
 A headline combines all verdicts on a claim in a word, such as "supported" or "mixed".
 """
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass
+from functools import cached_property
 from itertools import groupby
+from pathlib import Path
 
 from rich.text import Text
 
 from ablate.config.labels import option_label
-from ablate.ledger.entries import Entry, count
-from ablate.ledger.headline import MIXED, NOT_TESTABLE, UNDECIDED, Headline
-from ablate.ledger.verdicts import Finding
+from ablate.ledger.headline import HEADLINES, MIXED, NOT_TESTABLE, UNDECIDED, Headline, headline
+from ablate.ledger.verdicts import (
+    Claim,
+    Finding,
+    collect,
+    missing_evidence,
+    read_claims,
+    read_notes,
+)
 from ablate.phrases import listed
 from ablate.record.files import finite
 from ablate.report.marks import MARKS
-from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED
+from ablate.verdict.types import INCONCLUSIVE, REFUTED, SUPPORTED
+
+TESTED = "tested"
+OUTSIDE = "Outside the ledger"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A claim of the ledger, with its verdicts in every setting.
+
+    `standing` is the reason why no run can decide the claim, if there is one. `gone` has a sentence
+    for each experiment whose evidence on the claim is missing.
+    """
+
+    claim: Claim
+    findings: tuple[Finding, ...] = ()
+    standing: Mapping[str, str] | None = None
+    gone: tuple[str, ...] = ()
+
+    @cached_property
+    def headline(self) -> Headline:
+        """The word that combines all verdicts on the claim, such as "supported" or "mixed", with
+        its reasons.
+        """
+        if self.standing:
+            return Headline(NOT_TESTABLE, self.standing["standing"])
+        judged = {finding.reading for finding in self.findings if not finding.exploratory}
+        unasked = read_notes("unasked").get(self.claim.id, {})
+        return headline(
+            self.findings,
+            self.gone,
+            universal=self.claim.universal,
+            real_text=read_notes("real_text").get(self.claim.id, ""),
+            unasked=[reason for reading, reason in unasked.items() if reading not in judged],
+        )
+
+    @property
+    def verdict(self) -> str:
+        """The word that combines all verdicts on the claim, such as "supported" or "mixed"."""
+        return self.headline.word
+
+    @property
+    def text(self) -> str:
+        """The claim with its document and factors, and the sentences that experiments tested."""
+        statements = (finding.statement for finding in self.findings)
+        return "\n".join([*map(str, astuple(self.claim)), *statements]).lower()
+
+    @property
+    def outside(self) -> bool:
+        """Whether the catalogue does not list the claim, because an experiment added it."""
+        return self.claim.group == OUTSIDE
+
+
+def read_entries(folder: Path | None) -> list[Entry]:
+    """Return all claims of the catalogue, and those that only its experiments make, with their
+    verdicts.
+
+    Args:
+        folder: the folder with the experiments of the catalogue; None without a catalogue.
+
+    Raises:
+        UserError: a verdict or the manifest of saved studies is damaged.
+    """
+    findings, gone = (collect(folder), missing_evidence(folder)) if folder else ({}, {})
+    standings, claims = read_notes("standings"), {claim.id: claim for claim in read_claims()}
+    for name in (name for name in {**findings, **gone} if name not in claims):
+        claims[name] = _unlisted(name, findings.get(name, []))
+    return [
+        Entry(claim, (*findings.get(name, ()),), standings.get(name), (*gone.get(name, ()),))
+        for name, claim in claims.items()
+    ]
+
+
+def _unlisted(name: str, findings: Sequence[Finding]) -> Claim:
+    """Return a claim that only experiments make, with the sentence of its first verdict."""
+    for first in findings:
+        document = first.source or f"experiment {first.experiment}"
+        kind = "exact" if first.kind == "exact" else "empirical"
+        return Claim(name, first.statement, document, kind=kind, group=OUTSIDE)
+    return Claim(name, name, group=OUTSIDE)
+
+
+def count(entries: Iterable[Entry]) -> dict[str, int]:
+    """Return how many claims of the catalogue have each headline, the word that combines all
+    verdicts on a claim, such as "supported".
+    """
+    counted = Counter(entry.verdict for entry in entries if not entry.outside)
+    return {word: counted[word] for word in HEADLINES}
+
+
+# Whether a claim matches the value of each filter, in small letters.
+FILTERS: dict[str, Callable[[Entry, str], bool]] = {
+    "document": lambda entry, title: title in "\n".join(entry.claim.documents).lower(),
+    "state": lambda entry, word: word in [entry.verdict, TESTED][: 1 + bool(entry.findings)],
+    "experiment": lambda entry, name: any(name in x.experiment.lower() for x in entry.findings),
+}
+
+
+def pick(entries: list[Entry], wanted: dict[str, str], words: Sequence[str] = ()) -> list[Entry]:
+    """Return the claims that match all filters and contain all words, ignoring case.
+
+    Args:
+        entries: the whole ledger.
+        wanted: a value for each filter, a key of `FILTERS`: the state itself, or a part of the
+            title of a document or of the name of an experiment.
+        words: words that the claim, or the sentences that experiments tested, must contain.
+    """
+
+    return [
+        entry
+        for entry in entries
+        if all(FILTERS[key](entry, value.lower()) for key, value in wanted.items())
+        and all(word.lower() in entry.text for word in words)
+    ]
+
 
 INDENT = "    "
 
@@ -57,7 +180,7 @@ def limits(headline: Headline) -> list[str]:
     """Return sentences on parts of a claim without a verdict, on missing evidence, on verdicts that
     replications change, on counterexamples, and on tests that are exploratory or without real text.
     """
-    sentences = [*headline.unasked, *headline.gone]
+    sentences = [*headline.missing]
     for finding, word in zip(headline.deciding, headline.verdicts, strict=True):
         if finding.verdict != word:
             sentences.append(
@@ -94,7 +217,7 @@ def _below(entry: Entry) -> Iterator[str]:
     settings it was decided, and the verdicts.
     """
     if entry.standing:
-        yield entry.standing.why
+        yield entry.standing["why"]
     yield from bounds(entry.headline)
     deciding = entry.headline.deciding
     yield from (_line(entry, finding) for finding in deciding)
@@ -161,7 +284,7 @@ def as_json(entries: Iterable[Entry]) -> str:
             **asdict(entry.claim),
             "state": entry.verdict,
             "depends_on": entry.headline.on,
-            "why": entry.standing.why if entry.standing else "",
+            "why": entry.standing["why"] if entry.standing else "",
             "missing": entry.gone,
             "verdicts": [asdict(f) | {"folder": str(f.folder)} for f in entry.findings],
         }

@@ -10,34 +10,96 @@ bounds the probability that any verdict of the family is false. A verdict has on
 represents it (ablate.stats.holm).
 """
 
-from collections.abc import Mapping
+import csv
+import io
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
+import yaml
 from pydantic.dataclasses import dataclass
 
-from ablate.config.location import SMOKE
-from ablate.errors import UserError
-from ablate.evidence.digest import digest_of_evidence, read_manifest
+from ablate.config.labels import level_label
+from ablate.config.location import SMOKE, catalogue
+from ablate.evidence.checks import digest_of_evidence, read_manifest
 from ablate.evidence.outcome import needs_no_training
 from ablate.evidence.registration import shared_levels
-from ablate.evidence.types import Entry, Setting, Verdict
-from ablate.ledger.claims import Reading, read_readings
-from ablate.phrases import each_of, grouped, listed
+from ablate.phrases import each_of, grouped, listed, name_of, number_of
 from ablate.progress import track
 from ablate.stats.holm import adjust
-from ablate.verdict.decision import (
-    INCONCLUSIVE,
-    REFUTED,
-    SUPPORTED,
+from ablate.verdict.stored import (
+    Replication,
+    asked_again,
     at_each_budget,
+    is_short,
+    read_contest,
     read_verdict,
-    side,
-    trend_reversal,
     was_trained,
 )
-from ablate.verdict.replication import Replication, asked_again, read_contest
+from ablate.verdict.types import INCONCLUSIVE, REFUTED, SUPPORTED, Entry, Setting, Verdict, side
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence that experiments test, in our words, with the factors to vary and the metric to
+    measure.
+    """
+
+    id: str
+    statement: str
+    document: str = ""  # title of the document that makes the claim
+    section: str = ""  # separated by semicolons if the claim is made twice
+    also_in: str = ""  # "title, section; title, section"
+    kind: str = "empirical"  # exact: provable without training; empirical; cost: time or memory
+    factors: str = ""  # "factor: level, level; factor: level"
+    metric: str = ""
+    group: str = ""
+    universal: bool = False  # whether the claim allows no exception
+
+    @property
+    def factor_names(self) -> list[str]:
+        """The factors to vary, without their levels."""
+        return [part.partition(":")[0].strip() for part in self.factors.split(";") if part]
+
+    @property
+    def documents(self) -> list[str]:
+        """The titles of all documents that make the claim."""
+        titles = (part.partition(", ")[0] for part in self.also_in.split("; ") if part)
+        return [*dict.fromkeys([self.document, *titles])]
+
+
+def read_claims() -> list[Claim]:
+    """Return all claims of the catalogue in the order of its file, where claims of the same group
+    follow each other. An empty cell has the default of its field.
+    """
+    rows: Iterable[dict[str, Any]] = csv.DictReader(io.StringIO(read_text("claims.csv")))
+    return [Claim(**{name: cell for name, cell in row.items() if cell}) for row in rows]
+
+
+@cache
+def read_notes(name: str) -> Any:
+    """Return the content of a YAML file in the folder `claims`; {} if there is none.
+
+    Args:
+        name: name of the file without its ending. "readings" has the possible meanings (readings)
+            of ambiguous claims, by claim and reading: where a document states the reading (`at`,
+            `says`), or why none does (`remark`). "standings" has, by claim, the reason why no run
+            can decide it (`why`), and the kind of this reason (`standing`), such as "definition".
+            "real_text" has the reasons why artificial languages do not decide a claim. "unasked"
+            has the readings of a claim that have no verdict yet, each with a sentence that says
+            what is missing.
+    """
+    return yaml.safe_load(read_text(f"{name}.yaml")) or {}
+
+
+def read_text(name: str) -> str:
+    """Return the text of a file in the folder `claims` of the catalogue; "" if there is none."""
+    folder = catalogue()
+    path = folder / "claims" / name if folder else None
+    return path.read_text(encoding="utf-8") if path and path.is_file() else ""
+
 
 VERDICTS = (SUPPORTED, REFUTED, INCONCLUSIVE)
 Pairs = tuple[tuple[str, str], ...]
@@ -80,13 +142,8 @@ class Finding:
     arms: str = ""  # the compared arms
     margin: float = 0.0  # 0 if the claim has no margin
     reversal: str = ""  # neighbouring levels between which a supported trend reverses
-    asked: Reading | None = None  # the judged meaning and its source, if there are several
-
-    @property
-    def place(self) -> tuple[str, ...]:
-        """The meaning of the claim, the experiment and the setting, which order verdicts."""
-        corpora = listed([*self.data])
-        return (self.reading, self.experiment, corpora, self.size, self.steps_text)
+    # where a document states the judged meaning, or why none does (`remark`)
+    asked: dict[str, str] = field(default_factory=dict)
 
     @property
     def alike(self) -> dict[str, str]:
@@ -116,12 +173,10 @@ class Finding:
 
     @property
     def remark(self) -> bool:
-        """Whether the experiment judged a meaning of the claim that no document states.
-
-        A claim may have several meanings, which are judged separately. A meaning that no document
-        states is only a remark, and says nothing about the documents.
+        """Whether no document states the judged meaning, so that the verdict says nothing about
+        documents.
         """
-        return bool(self.asked and self.asked.remark)
+        return "remark" in self.asked
 
     @property
     def steps_text(self) -> str:
@@ -129,27 +184,30 @@ class Finding:
         return grouped([*self.steps]) if self.steps else ""
 
 
-def collect(folder: Path) -> tuple[dict[str, list[Finding]], list[str]]:
-    """Return the verdicts on each claim of the experiments in a folder, by the id of the claim, and
-    a warning for each damaged file.
+def collect(folder: Path) -> dict[str, list[Finding]]:
+    """Return the verdicts on each claim of the experiments in a folder, by the id of the claim.
 
     Smoke tests, which only show that an experiment runs, are left out.
+
+    Raises:
+        UserError: a file is damaged.
     """
-    findings, warnings = list[Finding](), []
-    files = sorted(folder.glob("**/verdict.json"))
+    findings, files = list[Finding](), sorted(folder.glob("**/verdict.json"))
     for path in track(files, "reading verdicts", len(files)):
-        try:
-            whole, contest = read_verdict(path), read_contest(path.parent)
-            claims = at_each_budget(whole["claims"]) if whole["regime"]["scale"] != SMOKE else ()
-            verdicts = [(_finding(claim, whole), asked_again(claim, contest)) for claim in claims]
-        except UserError as error:
-            warnings.append(f"{error}; its verdicts were passed over")
-            continue
-        findings += [replace(each, folder=path.parent, again=again) for each, again in verdicts]
+        whole, contest = read_verdict(path), read_contest(path.parent)
+        if whole["regime"]["scale"] != SMOKE:
+            for claim in at_each_budget(whole["claims"]):
+                again = asked_again(claim, contest)
+                findings.append(_finding(claim, whole, folder=path.parent, again=again))
     by_claim: dict[str, list[Finding]] = {}
-    for finding in sorted(with_family(findings), key=lambda finding: finding.place):
+    for finding in sorted(with_family(findings), key=_place):
         by_claim.setdefault(finding.claim, []).append(finding)
-    return by_claim, warnings
+    return by_claim
+
+
+def _place(finding: Finding) -> tuple[str, ...]:
+    corpora = listed([*finding.data])
+    return (finding.reading, finding.experiment, corpora, finding.size, finding.steps_text)
 
 
 def missing_evidence(folder: Path) -> dict[str, list[str]]:
@@ -170,8 +228,9 @@ def missing_evidence(folder: Path) -> dict[str, list[str]]:
     return missing
 
 
-def _finding(claim: Entry, whole: Verdict) -> Finding:
-    """Return a verdict without its folder and its replication."""
+def _finding(claim: Entry, whole: Verdict, **beside: Any) -> Finding:
+    """Return a verdict of verdict.json; `beside` has its folder and its replication."""
+    reading = read_notes("readings").get(claim["id"], {}).get(claim.get("reading", ""), {})
     conditions = dict(_conditions(claim))
     named = {key.rpartition(".")[2]: conditions.pop(key) for key in NAMED if key in conditions}
     setting = cast(Setting, {**whole["regime"], **named})
@@ -186,13 +245,28 @@ def _finding(claim: Entry, whole: Verdict) -> Finding:
         "steps": steps_of_claim(claim, whole),
         "registered": whole["registered"],
         "trained": was_trained(whole) and not needs_no_training(claim["metric"]),
-        "asked": read_readings().get((claim["id"], claim.get("reading", ""))),
+        "asked": reading,
         "conditions": _pairs(conditions),
         "components": _pairs(whole["components"]),
         "arms": _arms(claim),
-        "reversal": trend_reversal(claim, whole),
+        "reversal": _reversal(claim, whole),
     }
-    return Finding(**fields)
+    return Finding(**fields, **beside)
+
+
+def _reversal(claim: Entry, whole: Verdict) -> str:
+    """Return the neighbouring levels between which the mean of a supported trend changes against
+    the claim, such as "from 1,024 subwords to 4,096 subwords"; "" if there are none.
+
+    The caveat is about the long budget.
+    """
+    if claim["verdict"] != SUPPORTED or is_short(claim):
+        return ""
+    over, number = claim["over"], number_of(whole["claims"])[name_of(claim)]
+    reversals = [x for x in whole["caveats"] if x["code"] == "trend_reverses"]
+    ends = [x["values"] for x in reversals if number in (x["claims"] or [number])]
+    labels = ([level_label(over, x[end][over]) for end in ("from", "to")] for x in ends)
+    return listed([f"from {first} to {second}" for first, second in labels])
 
 
 def steps_of_claim(claim: Entry, whole: Verdict) -> tuple[int, ...]:

@@ -11,12 +11,12 @@ from pydantic import BaseModel, Field
 from scipy import special
 
 from ablate.errors import UserError
-from ablate.evidence.foreign.source import read
+from ablate.evidence.sources import read
 from ablate.referee.question import question_of
 from ablate.referee.runs import runs_of
 from ablate.stats.means import MeanDifference, Part, Variance, variance_of
-from ablate.verdict.kind import KINDS
-from ablate.verdict.kind.base import Plan as SeedPlan
+from ablate.verdict.kind import Plan as SeedPlan
+from ablate.verdict.kinds import KINDS
 from ablate.words.reasons import sentence
 
 DOUBT = 0.8  # confidence of the upper bound for a standard deviation estimated from few runs

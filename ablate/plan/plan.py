@@ -16,7 +16,7 @@ from omegaconf import DictConfig
 from ablate.config.construct import construct
 from ablate.engine import Engine
 from ablate.errors import UserError
-from ablate.evidence.digest import ABOUT, file_of_runs, read_parts
+from ablate.evidence.checks import ABOUT, file_of_runs, read_parts
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
 from ablate.evidence.types import Levels, Run, Study

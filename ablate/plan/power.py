@@ -8,6 +8,7 @@ first step of Holm's correction, so the estimate is conservative.
 
 import sys
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
@@ -21,11 +22,11 @@ from ablate.stats.power import has_spread
 from ablate.stats.rates import Rates
 from ablate.stats.spending import ONCE
 from ablate.sweep.compose import PlannedSweep
-from ablate.verdict.contrast import contrast
-from ablate.verdict.decidable import one_way
-from ablate.verdict.decision import SUPPORTED
-from ablate.verdict.kind import kind_of
+from ablate.verdict.contrast import contrast, control
+from ablate.verdict.floor import one_way
+from ablate.verdict.kinds import kind_of
 from ablate.verdict.sides import sides
+from ablate.verdict.types import SUPPORTED
 from ablate.words.reasons import sentence
 
 SEEDS = (4, 8, 16, 32)  # numbers of seeds, beside the planned one, for which effects are shown
@@ -127,7 +128,9 @@ def reason(claim: Claim, earlier: Evidence) -> str:
         return ""
     try:
         arms = sides(claim, earlier)
-        why = one_way(claim, arms, earlier) if all(side.runs for side in arms) else None
+        if not all(side.runs for side in arms):
+            return ""
+        why = one_way(claim, arms, earlier, partial(control, claim, earlier))
         return sentence(why) if why else ""
     except UserError:  # some levels that the claim compares have not run
         return ""

@@ -15,13 +15,12 @@ from ablate.config.combinations import DESIGN, Combinations, overrides_of
 from ablate.config.labels import arm_label
 from ablate.config.screen import FACTOR
 from ablate.errors import UserError
-from ablate.evidence.combined import Combined, PredictedPart
 from ablate.evidence.folder import Evidence
 from ablate.stats.combinations.prediction import LARGEST
 from ablate.stats.estimate import Estimate
-from ablate.verdict.combined import combined, design_of
-from ablate.verdict.decision import SUPPORTED
-from ablate.verdict.kind import KINDS
+from ablate.verdict.designs import combined, design_of
+from ablate.verdict.kinds import KINDS
+from ablate.verdict.types import SUPPORTED, Combined, PredictedPart
 
 FIRST, BEST = "first_levels", "best"  # arms
 WITHIN = 0.3  # of the predicted gain: the margin

@@ -8,7 +8,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ablate.errors import UserError, first_line
-from ablate.evidence.foreign.logs import Row
+from ablate.evidence.tables import Row
 
 RATE, LEAVE_OUT, REFUSE = "rate", "leave_out", "refuse"
 Positive = Field(default=0.0, ge=0, allow_inf_nan=False)

@@ -1,14 +1,13 @@
 """Say what a study of combinations found about all its factors, and what its predictions became."""
 
 from ablate.config.labels import arm_label
-from ablate.evidence.combined import Combined
-from ablate.evidence.types import Verdict
 from ablate.metric.table import metric_of
 from ablate.phrases import listed
 from ablate.report.draw.combined import Expected
 from ablate.stats.combinations.prediction import LARGEST
 from ablate.stats.means import t_quantile
-from ablate.verdict.combined import LEVEL
+from ablate.verdict.designs import LEVEL
+from ablate.verdict.types import Combined, Verdict
 
 
 def sentences(result: Combined) -> list[str]:

@@ -8,10 +8,11 @@ from typing import Any
 
 from ablate.config.labels import option_label, texts_of_task
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Entry, Run, Verdict
+from ablate.evidence.types import Run
 from ablate.metric.table import metric_in_words
 from ablate.phrases import claims_numbered, counted, each_of, grouped, listed
-from ablate.verdict.decision import was_trained
+from ablate.verdict.stored import was_trained
+from ablate.verdict.types import Entry, Verdict
 
 # cased BLEU (13a) below which translations of real text are too poor to compare arms
 READABLE = 8.0

@@ -9,10 +9,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ablate.config.labels import arm_label, factor_label
-from ablate.evidence.types import Entry, Levels
+from ablate.evidence.types import Levels
 from ablate.phrases import grouped, listed, percent, probability
 from ablate.record.label import value_text
-from ablate.verdict.kind import kind_of
+from ablate.verdict.kinds import kind_of
+from ablate.verdict.types import Entry
 from ablate.words.answer import claim_metric, deviation, direction, graded, unit_of
 
 Fields = Iterator[tuple[str, str]]

@@ -9,9 +9,8 @@ from matplotlib.figure import Figure as Picture
 
 from ablate.config.labels import arm_label, factor_label, texts_of_task
 from ablate.evidence.folder import Evidence
-from ablate.evidence.outcome import UNSTABLE
-from ablate.evidence.table import by_label
-from ablate.evidence.types import Curve, Run, Shown, Verdict
+from ablate.evidence.outcome import UNSTABLE, by_label
+from ablate.evidence.types import Curve, Run, Shown
 from ablate.metric.table import metric_of
 from ablate.phrases import listed, percent
 from ablate.record.label import value_text
@@ -22,9 +21,10 @@ from ablate.report.draw.lines import Points, draw_curves, draw_levels, draw_runs
 from ablate.report.draw.screen import components, draw_components, screened
 from ablate.report.draw.style import style
 from ablate.report.tables import by_effect, measured, named_metric
-from ablate.verdict.combined import LEVEL
-from ablate.verdict.decision import at_each_budget
+from ablate.verdict.designs import LEVEL
+from ablate.verdict.stored import at_each_budget
 from ablate.verdict.study_checks import LAYER
+from ablate.verdict.types import Verdict
 
 SECTIONS = ("answers", "asked", "runs", "curves")
 LIMITS = ("chance", "bound")  # if they are equal, the line is named "bound"

@@ -8,15 +8,14 @@ from typing import Any
 from pandas import DataFrame
 
 from ablate.config.labels import arm_label, factor_label
-from ablate.evidence.combined import Combined, CombinedChange
 from ablate.evidence.folder import Evidence
-from ablate.evidence.outcome import value
-from ablate.evidence.table import by_label
-from ablate.evidence.types import Entry, Run, Verdict
+from ablate.evidence.outcome import by_label, value
+from ablate.evidence.types import Run
 from ablate.metric.table import METRICS, NOTHING, Metric, metric_in_words, metric_of
 from ablate.phrases import listed, name_of, number_of, text
 from ablate.report.details import details
-from ablate.verdict.decision import at_each_budget
+from ablate.verdict.stored import at_each_budget
+from ablate.verdict.types import Combined, CombinedChange, Entry, Verdict
 
 # metrics that are shown after those of the claims, if the runs have them
 USUAL = ("test/bleu", "test/nll", "test_long/bleu")

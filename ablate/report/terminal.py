@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from ablate.evidence.types import Answer, Entry, Verdict
 from ablate.phrases import grouped, interpretation
 from ablate.report.combined import sentences
 from ablate.report.content import regime
 from ablate.report.marks import MARKS
+from ablate.verdict.types import Answer, Entry, Verdict
 from ablate.words.answer import evidence_line, opening
 from ablate.words.reasons import bounds, caveat_text
 

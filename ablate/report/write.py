@@ -14,7 +14,6 @@ from pandas import DataFrame
 
 from ablate.config.labels import experiment_title
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Verdict
 from ablate.metric.table import metric_of
 from ablate.phrases import code, grouped, interpretation, text
 from ablate.progress import track
@@ -23,8 +22,9 @@ from ablate.report import combined, content, tables
 from ablate.report.draw.style import svg
 from ablate.report.figures import SECTIONS, Figure, figures
 from ablate.verdict.conclude import conclude
-from ablate.verdict.kind import KINDS
-from ablate.verdict.replication import RULE, Replication, asked_again, read_contest
+from ablate.verdict.kinds import KINDS
+from ablate.verdict.stored import RULE, Replication, asked_again, read_contest
+from ablate.verdict.types import Verdict
 from ablate.words import answer
 from ablate.words.reasons import bounds, caveat_text
 

@@ -19,7 +19,7 @@ from omegaconf import Container, DictConfig, OmegaConf, open_dict, read_write
 
 from ablate.config.leaves import leaves
 from ablate.errors import UserError
-from ablate.evidence.command import CONFIG_DIR
+from ablate.evidence.gather import CONFIG_DIR
 from ablate.evidence.registration import OF_DESIGN, study_hash
 from ablate.evidence.types import Study
 from ablate.record.arm import levels, makes_arms

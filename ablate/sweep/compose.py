@@ -28,7 +28,7 @@ from hydra.types import HydraContext
 from omegaconf import DictConfig, OmegaConf, flag_override, open_dict, read_write
 
 from ablate.config.settle import settle
-from ablate.evidence.looks import arms_of
+from ablate.evidence.registration import arms_of
 from ablate.evidence.types import Study, Tune
 from ablate.record.types import Fingerprints
 from ablate.sweep.cell import SEED, Cell, Overrides

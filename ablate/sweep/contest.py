@@ -6,18 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ablate.errors import UserError
-from ablate.evidence.command import CONFIG_DIR
 from ablate.evidence.folder import Evidence
+from ablate.evidence.gather import CONFIG_DIR
 from ablate.evidence.log import read_log, sweeps_of
 from ablate.evidence.registration import deciding, questions
-from ablate.evidence.types import Entry
 from ablate.phrases import name_of
 from ablate.record.files import write_json
 from ablate.sweep.begin import composed
 from ablate.sweep.cell import plain_study
 from ablate.sweep.load import from_folder
 from ablate.verdict.conclude import conclude
-from ablate.verdict.replication import (
+from ablate.verdict.stored import (
     RESULT,
     Short,
     read_contest,
@@ -25,6 +24,7 @@ from ablate.verdict.replication import (
     used_replicate,
 )
 from ablate.verdict.study_checks import load_evidence
+from ablate.verdict.types import Entry
 from ablate.words.answer import effect_text, graded
 
 LEFT_OUT = ("-m", "--multirun")

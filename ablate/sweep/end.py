@@ -4,25 +4,28 @@ Smoke tests (`ablate.config.scale`) and parts of a study (with some of its runs)
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
+from textwrap import wrap
 
 from omegaconf import DictConfig
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from ablate.config.location import SMOKE
 from ablate.config.scale import NO_VERDICT
 from ablate.console import make_console
-from ablate.evidence.command import command
 from ablate.evidence.folder import Evidence
-from ablate.evidence.gather import gather
+from ablate.evidence.gather import command, gather
 from ablate.evidence.log import looked
-from ablate.evidence.table import as_markdown, as_rich, rows
-from ablate.evidence.types import Run, Verdict
+from ablate.evidence.outcome import PROBE, STATUSES, Row, rows
+from ablate.evidence.types import Run
 from ablate.record.files import append_line, write_text
 from ablate.record.links import LOGGER_FAILURES, read_links
 from ablate.sweep.cell import config_dirs
-from ablate.verdict.decision import INCONCLUSIVE
+from ablate.verdict.types import INCONCLUSIVE, Verdict
 from ablate.wandb.note import LOGGER, advise_sync
 from ablate.words.answer import seeds_needed
 
@@ -31,6 +34,9 @@ PART = (
     "were seen, so they count as an interim analysis. For the verdict, repeat the command with all "
     "seeds and variants (stored runs are reused), or join the folders of all parts (ablate join)"
 )
+IN_FILE_ONLY = ("test/bleu_tokenised", "test/chrf", "test/length_ratio", "test/calibration_error")
+COUNTS = (*STATUSES[1:], "reused")  # columns that the terminal shows only if a value is not 0
+ARM = 18  # maximum number of letters per line of an arm's name in a terminal
 FILE_WIDTH = 140  # width of a table in a file or a pipe
 
 
@@ -40,6 +46,10 @@ def end(config: DictConfig) -> int:
     Returns:
         the number of failed runs.
     """
+    from pandas import DataFrame  # takes half a second
+
+    from ablate.report.tables import markdown
+
     sweep = Path(config.hydra.sweep.dir)
     evidence = gather(sweep)
     console = make_console()
@@ -48,7 +58,7 @@ def end(config: DictConfig) -> int:
     asked = {claim["metric"] for claim in evidence.study["claims"]}
     arms = rows(evidence.runs, asked)
     console.print(as_rich(evidence.name, arms, asked))
-    write_text(sweep / "table.md", as_markdown(arms))
+    write_text(sweep / "table.md", markdown(DataFrame(arms)))
     if config.study is not None and evidence.regime["scale"] == SMOKE:
         console.print(f"\n{NO_VERDICT}.", soft_wrap=True)
     elif config.study is not None:
@@ -153,3 +163,43 @@ def more_seeds(config: DictConfig, verdict: Verdict) -> str:
     whole = command([*words, *fresh], "-m", config_dirs=config_dirs(config))
     advice = f"{max(needed)} fresh seeds may decide it, judged alone and not exploratory:"
     return f"{advice}\n\n    {whole}"
+
+
+def as_rich(title: str, table_rows: list[Row], asked: Collection[str] = ()) -> Table:
+    """Return the table of arms for a terminal, which has fewer columns than the Markdown file.
+
+    Args:
+        title: title of the table.
+        table_rows: one row per arm.
+        asked: metrics of the claims. If there are any, the table leaves out all other metrics that
+            come from a probe (a measurement of an untrained model).
+    """
+    table = Table(
+        title=title, title_justify="left", box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0)
+    )
+    names = [name for name in (table_rows[0] if table_rows else ()) if _shown(name, asked)]
+    names = [
+        name for name in names if name not in COUNTS or any(r[name] != "0" for r in table_rows)
+    ]
+    for name in names:
+        words = " ".join(row[name] for row in table_rows).split()
+        table.add_column(
+            name,
+            justify="left" if name == "arm" else "right",
+            overflow="fold",
+            min_width=max(map(len, words)),  # narrow terminals break lines between words
+            no_wrap=name == "arm",  # wrapped below, because rich would crop the last column
+        )
+    for row in table_rows:
+        # Text, because a label such as callbacks=[early_stopping] would be read as markup
+        cells = {
+            **row,
+            "arm": "\n".join(wrap(row["arm"], ARM, break_long_words=False, break_on_hyphens=False)),
+        }
+        table.add_row(*(Text(cells[name]) for name in names))
+    return table
+
+
+def _shown(name: str, asked: Collection[str]) -> bool:
+    probed = name.startswith(PROBE) and bool(asked)
+    return name in asked or not (probed or name in IN_FILE_ONLY)

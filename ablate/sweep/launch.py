@@ -27,7 +27,7 @@ from ablate.engine import POLL_SECONDS, Engine, Submit
 from ablate.errors import UserError
 from ablate.evidence.gather import SCREENING, gather
 from ablate.evidence.log import looked
-from ablate.evidence.looks import planned_looks
+from ablate.evidence.registration import planned_looks
 from ablate.evidence.types import Levels, Study, Tune
 from ablate.progress import Work
 from ablate.record.label import run_key
@@ -42,7 +42,7 @@ from ablate.sweep.runs import plan_runs
 from ablate.sweep.share import alone, conclude, once
 from ablate.sweep.task import RunTask, fail
 from ablate.sweep.tuning import WIDENINGS, tuned_jobs, wider_jobs
-from ablate.verdict.stages import needed
+from ablate.verdict.conclude import needed
 
 REPORT = "report.md"  # report of committed evidence, in its folder
 INTERRUPTIONS = 3  # maximum number of interruptions of a run, which its own code may cause

@@ -11,10 +11,10 @@ import yaml
 from ablate.config.labels import use_labels
 from ablate.config.leaves import leaves
 from ablate.errors import UserError
-from ablate.evidence.digest import ABOUT, RUNS, file_of_runs
+from ablate.evidence.checks import ABOUT, RUNS, file_of_runs
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import SCREENING, curve_of, gather
-from ablate.evidence.table import by_label
+from ablate.evidence.outcome import by_label
 from ablate.evidence.types import Curve, Levels
 from ablate.record.files import check_links
 from ablate.record.label import say

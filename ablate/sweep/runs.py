@@ -18,8 +18,7 @@ from omegaconf import DictConfig, OmegaConf
 from ablate.config.screen import BASELINE, FACTOR, check_name
 from ablate.errors import UserError
 from ablate.evidence.gather import SCREENING
-from ablate.evidence.looks import arms_of
-from ablate.evidence.tuned import screening_seeds
+from ablate.evidence.registration import arms_of, screening_seeds
 from ablate.evidence.types import Study
 from ablate.record.label import key, value_text
 from ablate.sweep.cell import Cell, first_of_each, plain_study

@@ -16,7 +16,7 @@ from omegaconf import OmegaConf
 from ablate.errors import UserError
 from ablate.evidence.gather import curve_of
 from ablate.evidence.outcome import threshold, value
-from ablate.evidence.tuned import ordered
+from ablate.evidence.registration import ordered
 from ablate.evidence.types import Run, Tune
 from ablate.record.label import run_key, value_text
 from ablate.record.types import Link

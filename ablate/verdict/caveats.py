@@ -16,16 +16,21 @@ import numpy as np
 
 from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
-from ablate.evidence.looks import planned_looks
-from ablate.evidence.outcome import NOT_LEARNED, involves_chance, value
-from ablate.evidence.table import by_label, differ_in_code, steps_of
-from ablate.evidence.tuned import ordered, tried
+from ablate.evidence.outcome import (
+    NOT_LEARNED,
+    by_label,
+    differ_in_code,
+    involves_chance,
+    steps_of,
+    value,
+)
+from ablate.evidence.registration import ordered, planned_looks, tried
 from ablate.evidence.types import Caveat, Claim, Levels, Reason, Run, Values, reason
 from ablate.phrases import name_of, number_of
 from ablate.stats.skew import is_visible, skewness
-from ablate.stats.ties import above
+from ablate.stats.ties import above, difference
+from ablate.verdict.designs import values_of
 from ablate.verdict.floor import WITHOUT
-from ablate.verdict.independent import values_of
 from ablate.verdict.judge import Judged
 from ablate.verdict.processors import of_processors
 from ablate.verdict.sides import pairs
@@ -325,8 +330,9 @@ def _of_trend(claim: Judged) -> Iterator[Reason]:
         for side in paired.sides
     ]
     for (first, before), (second, after) in pairwise(means):
-        if sign * (after - before) * slope < 0:
-            ends = {"from": first, "to": second, "change": after - before}
+        change = difference(after, before)
+        if sign * change * slope < 0:
+            ends = {"from": first, "to": second, "change": change}
             measures = entry.get("measures", "")
             yield reason("trend_reverses", metric=metric, measures=measures, **ends)
 

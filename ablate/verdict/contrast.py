@@ -14,21 +14,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
+from ablate.config.labels import arm_label
 from ablate.errors import UserError
-from ablate.evidence.about import Asked
 from ablate.evidence.folder import Evidence
-from ablate.evidence.outcome import involves_chance, value
-from ablate.evidence.sentence_scores import BLEU, by_group, contributions
-from ablate.evidence.types import Claim, Predicted, Question, Run
+from ablate.evidence.outcome import by_group, contributions, involves_chance, value
+from ablate.evidence.types import Asked, Claim, Predicted, Question, Run
 from ablate.phrases import name_of
 from ablate.record.label import key
 from ablate.stats.estimate import Estimate, Units, estimate, from_arms
 from ablate.stats.means import largest
 from ablate.stats.moderated import FEWEST_RUNS, ArmNoise, arm_noise
 from ablate.stats.spending import ONCE, Fractions
-from ablate.stats.ties import at_most, difference
+from ablate.stats.ties import above, at_most, difference
 from ablate.verdict.floor import has_learned
 from ablate.verdict.sides import Side, ended_in, sides
+from ablate.verdict.types import ControlOutcome
 
 # metric of a pair of runs: fraction of sentences whose translations differ in their BLEU statistics
 CHANGED = "changed"
@@ -142,6 +142,30 @@ def contrast(claim: Claim, evidence: Evidence) -> Contrast:
     )
 
 
+def control(claim: Claim, evidence: Evidence) -> ControlOutcome | None:
+    """Return the positive control of a claim, as it is stored in verdict.json.
+
+    The control is an arm that should lose more than the margin. If the control loses, the same runs
+    could have shown the loss that the claim denies. The result is None if the claim names no
+    control, or if the control has too few runs.
+    """
+    loses = claim.get("loses")
+    if not loses:
+        return None
+    measure = claim["baseline"]
+    paired = contrast({**claim, "treatment": measure | loses, "baseline": measure}, evidence)
+    difference = paired.estimate
+    if difference.pairs < 2:
+        return None
+    low, high = difference.interval(1 - claim["alpha"])
+    return {
+        "arm": arm_label(loses),
+        "effect": difference.effect,
+        "interval": [low, high],
+        "loses": above(-claim["margin"], high, difference.scale),
+    }
+
+
 def _borrows(claim: Claim) -> bool:
     """Return whether the error of a claim comes from all arms of the study.
 
@@ -189,7 +213,7 @@ def _parts(
     The result is None if the metric is not BLEU, or if the run has no statistics of sentences.
     """
     split, _, name = metric.rpartition("/")
-    if name != BLEU:
+    if name != "bleu":
         return None
     score = value(run, metric)
     if run["status"] != "finished":

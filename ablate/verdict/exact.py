@@ -23,15 +23,23 @@ import numpy as np
 
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import needs_no_training
-from ablate.evidence.types import Claim, Levels, Method, Noise, Run
+from ablate.evidence.types import Claim, Levels, Run
 from ablate.record.label import run_key
 from ablate.stats.estimate import Estimate, estimate
 from ablate.stats.holm import Tests
 from ablate.stats.spending import ONCE, repeated
 from ablate.stats.ties import at_most
 from ablate.verdict.contrast import CHANGED, differ, looks_of
-from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, MarginThreshold, thresholds
 from ablate.verdict.sides import Side, has, is_alone, pairs
+from ablate.verdict.types import (
+    INCONCLUSIVE,
+    REFUTED,
+    SUPPORTED,
+    MarginThreshold,
+    Method,
+    Noise,
+    thresholds,
+)
 
 MOVED = 1e-3  # smallest response of the negative control
 Runs = tuple[Run] | tuple[Run, Run]  # of a case

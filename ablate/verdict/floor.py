@@ -1,10 +1,9 @@
-"""Detect arms and runs at the floor of a metric, and arms that were still learning.
+"""Detect arms and runs that learned nothing, and claims that can have only one answer.
 
-The floor of a metric is the score of a model that has learned nothing.
-
-If every arm of a claim is at the floor, equal scores are no evidence for the claim, and a
-difference means little. Therefore such a claim has no verdict. Exceptions are claims about runs
-that fail to learn, and metrics that need no learning, such as the number of parameters.
+The floor of a metric is the score of a model that has learned nothing. If every arm of a claim is
+at the floor, equal scores are no evidence for the claim, and a difference means little. Exceptions
+are claims about runs that fail, and metrics that need no learning, such as the number of
+parameters.
 
 A run that diverged, collapsed, stayed at the floor of its metric or is stuck on a plateau has no
 meaningful score. Its seed is left out of the mean. If the arms fail at clearly different rates, the
@@ -20,22 +19,28 @@ fraction of the way from chance to the lowest possible nll. Runs that diverged o
 count.
 
 Source: Barnard 1945 for the test (ablate.stats.rates); Clopper & Pearson 1934 for the interval.
+
+A claim can have only one answer if every arm failed to learn, if it is about the learned behaviour
+of an arm that failed to learn, if the range of the metric is smaller than the margin, or if two
+arms compute the same numbers. Such a claim is undecided, and its verdict states the reason.
 """
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
+from jaxtyping import Float
 
 from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import NOT_LEARNED, UNSTABLE, UNTRAINED, UNTRAINED_BLEU, value
-from ablate.evidence.types import Claim, Failures, Learning, Reason, Run, reason
-from ablate.metric.table import METRICS, metric_of
+from ablate.evidence.types import Claim, Reason, Run, reason
+from ablate.metric.table import METRICS, Metric, metric_of
 from ablate.stats.rates import Rates, share_interval
 from ablate.stats.spending import Fractions
 from ablate.stats.ties import above, at_most, difference
 from ablate.verdict.sides import Side
+from ablate.verdict.types import ControlOutcome, Failures, Learning
 
 INITIAL = "initial"  # value of `weights` that tests the weights before training
 SPLITS = ("train", "val", "test")
@@ -281,3 +286,111 @@ def _curve(run: Run, metric: str) -> Sequence[float | None]:
         return []
     nll = run["curve"].get("val/nll", [])
     return [None if x is None else (x - chance) / (bound - chance) for x in nll]
+
+
+AT_BEST = 0.01  # fraction of the metric's range within which an arm counts as at the best value
+BETTER = ("superiority", "trend")
+SAME = ("equivalence", "non_inferiority")
+Control = Callable[[], ControlOutcome | None]
+
+
+def one_way(
+    claim: Claim,
+    arms: Sequence[Side],
+    evidence: Evidence,
+    control: Control,
+    differences: Float[np.ndarray, " seeds"] | None = None,
+) -> Reason | None:
+    """Return the reason why a claim can have only one answer; None if several answers are possible.
+
+    Args:
+        claim: the claim.
+        arms: the arms that the claim compares, with their runs.
+        evidence: the evidence of the study.
+        control: returns the outcome of the claim's positive control.
+        differences: the paired differences between the arms.
+    """
+    if "design" in claim:  # the floor and the best value of its metric are not known
+        return _identical(claim, differences)
+    learned = nothing_learned(claim, arms, evidence) or unlearned(claim, arms, evidence)
+    return learned or _no_room(claim, arms, control) or _identical(claim, differences)
+
+
+def _identical(claim: Claim, differences: Float[np.ndarray, " seeds"] | None) -> Reason | None:
+    """Return why a claim has only one answer, if its arms compute the same numbers; else None.
+
+    Equal numbers are evidence for claims that two arms are the same.
+    """
+    if claim["kind"] not in BETTER or differences is None:
+        return None
+    if not len(differences) or differences.any():
+        return None
+    return reason("identical", metric=claim["metric"], measures=claim.get("measures", ""))
+
+
+def _no_room(claim: Claim, arms: Sequence[Side], control: Control) -> Reason | None:
+    """Return why a claim has only one answer, if the metric's range leaves no room for the margin:
+    the baseline is within the margin of the best value that it should fall short of, or of the
+    value without learning, or both arms are at the best value. Else return None.
+    """
+    metric = METRICS.get(claim["metric"].rpartition("/")[2])
+    if not metric or not claim["margin"] or claim["minus"] or claim["kind"] == "trend":
+        return None
+    treatment, baseline = (_mean(side, claim["metric"]) for side in arms)
+    if treatment is None or baseline is None:
+        return None
+    if claim["kind"] in BETTER and not claim.get("cannot"):
+        return _nothing_to_gain(claim, metric, treatment, baseline)
+    if claim["kind"] in SAME and isinstance(metric.wrong, float):
+        usual = claim["better"] == metric.better
+        less = _less("an untrained model", claim, abs(baseline - metric.wrong)) if usual else None
+        return less or _at_ceiling(claim, metric, (treatment, baseline), control)
+    return None
+
+
+def _nothing_to_gain(
+    claim: Claim, metric: Metric, treatment: float, baseline: float
+) -> Reason | None:
+    """Return the reason that both arms are within the margin of the best value, else None. If only
+    the baseline is so near the best value, the treatment is worse, which is another answer.
+    """
+    best = metric.best if claim["better"] == metric.better else None
+    if best is None or not at_most(abs(best - treatment), claim["margin"]):
+        return None
+    return _less("a perfect model", claim, abs(best - baseline))
+
+
+def _at_ceiling(
+    claim: Claim, metric: Metric, means: tuple[float, float], control: Control
+) -> Reason | None:
+    """Return the reason that both arms are at the best value of the metric, else None; also None if
+    a control arm shows that these runs could have shown a loss.
+    """
+    best, wrong = metric.best, metric.wrong
+    if best is None or not isinstance(wrong, float):
+        return None
+    near = AT_BEST * abs(best - wrong)
+    if any(above(abs(best - mean), near) for mean in means):
+        return None
+    shown = control()
+    return None if shown and shown["loses"] else reason("at_ceiling", metric=claim["metric"])
+
+
+def _less(limit: str, claim: Claim, room: float) -> Reason | None:
+    """Return the reason that the baseline is within the margin of a limit of the metric: the score
+    of "a perfect model" or of "an untrained model".
+    """
+    if above(room, claim["margin"]):
+        return None
+    about = {"baseline": dict(claim["baseline"]), "metric": claim["metric"]}
+    return reason("no_room", limit=limit, **about, room=room, margin=claim["margin"])
+
+
+def _mean(side: Side, metric: str) -> float | None:
+    """Return the mean of a metric over the finished runs of an arm; None if no run has it."""
+    scores = [
+        value(run, metric)
+        for run in side.every
+        if run["status"] == "finished" and isinstance(run["metrics"].get(metric), int | float)
+    ]
+    return statistics.fmean(scores) if scores else None

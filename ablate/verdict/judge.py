@@ -8,20 +8,9 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, cast
 
-from ablate.evidence.about import Asked, Registration
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import involves_chance
-from ablate.evidence.types import (
-    Cases,
-    Claim,
-    Entry,
-    Learning,
-    Question,
-    Reason,
-    Run,
-    Values,
-    reason,
-)
+from ablate.evidence.types import Asked, Claim, Question, Reason, Registration, Run, Values, reason
 from ablate.phrases import name_of
 from ablate.progress import track
 from ablate.stats.estimate import Estimate, sign_flip
@@ -30,14 +19,22 @@ from ablate.stats.holm import Tests, adjust
 from ablate.stats.means import MeanDifference
 from ablate.stats.rates import Rates
 from ablate.stats.spending import ONCE, nominal
-from ablate.verdict.contrast import asked_of
-from ablate.verdict.decidable import control
-from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, SUPPORTED, Decision, side
+from ablate.verdict.contrast import asked_of, control
 from ablate.verdict.exact import Exact, TrainedValue
 from ablate.verdict.floor import learning
-from ablate.verdict.kind import kind_of
-from ablate.verdict.kind.base import Finding
+from ablate.verdict.kind import Finding
+from ablate.verdict.kinds import kind_of
 from ablate.verdict.sides import names, other_settings, untuned_rates
+from ablate.verdict.types import (
+    DIRECTION,
+    INCONCLUSIVE,
+    SUPPORTED,
+    Cases,
+    Decision,
+    Entry,
+    Learning,
+    side,
+)
 
 ASKED = tuple(Question.__annotations__)  # fields of a claim, in the order of verdict.json
 # always written; the others only if set

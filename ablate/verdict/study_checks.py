@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from ablate.errors import UserError, likely
-from ablate.evidence.digest import ABOUT, check_kept
+from ablate.evidence.checks import ABOUT, check_kept
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Claim, Levels, Match, Shown, Study
 from ablate.metric.table import METRICS
 from ablate.phrases import listed, name_of
-from ablate.verdict.kind import KINDS, kind_of
+from ablate.verdict.kinds import KINDS, kind_of
 
 COSTS = ("parameters", "flops")  # that a match makes equal
 BUDGET = ("budget.steps", "budget.short")

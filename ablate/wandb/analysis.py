@@ -13,14 +13,14 @@ import wandb
 from matplotlib import rc_context
 from omegaconf import DictConfig
 
-from ablate.evidence.digest import FILES
+from ablate.evidence.checks import FILES
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Verdict
 from ablate.phrases import name_of
 from ablate.record.files import finite
 from ablate.report.draw.style import style
 from ablate.report.figures import figures
 from ablate.report.tables import comparable
+from ablate.verdict.types import Verdict
 from ablate.wandb.connection import finish, start
 from ablate.wandb.describe import names
 from ablate.wandb.note import ANALYSIS, EVIDENCE, LOGGER

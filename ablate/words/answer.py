@@ -10,13 +10,22 @@ from typing import Any, cast
 
 from ablate.config.labels import MEASURED, factor_label
 from ablate.evidence.registration import shared_levels
-from ablate.evidence.types import Answer, Entry, Levels, Question, Verdict
+from ablate.evidence.types import Levels, Question
 from ablate.metric.table import Metric, metric_in_words
 from ablate.phrases import counted, in_sentence, listed, percent
 from ablate.stats.ties import above
 from ablate.verdict.contrast import CHANGED
-from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, OPPOSITE, SMALL, SUPPORTED
-from ablate.verdict.kind import kind_of
+from ablate.verdict.kinds import kind_of
+from ablate.verdict.types import (
+    DIRECTION,
+    INCONCLUSIVE,
+    OPPOSITE,
+    SMALL,
+    SUPPORTED,
+    Answer,
+    Entry,
+    Verdict,
+)
 from ablate.words.reasons import failures, sentence
 
 OPENINGS = {  # by verdict and grade; by kind and verdict, where a kind has its own words

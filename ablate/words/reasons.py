@@ -9,10 +9,11 @@ from string import Formatter
 from typing import Any
 
 from ablate.config.labels import arm_label, factor_label, option_label, texts_of_task
-from ablate.evidence.types import Caveat, Failures, Reason, Verdict
+from ablate.evidence.types import Caveat, Reason
 from ablate.metric.table import metric_in_words
 from ablate.phrases import claims_numbered, counted, each_of, grouped, in_sentence, listed, quoted
-from ablate.verdict.decision import was_trained
+from ablate.verdict.stored import was_trained
+from ablate.verdict.types import Failures, Verdict
 
 EXPLORATORY = "its verdicts are therefore exploratory"
 FAILED_TO_LEARN = "failed to learn (they diverged or stayed near chance)"

@@ -1,12 +1,11 @@
 """Write the web pages: `python -m experiments.site FOLDER`, or `make site`."""
 
-import sys
 from argparse import ArgumentParser
 from pathlib import Path
 
 from ablate.cli.statuses import exit_statuses
 from ablate.config.location import catalogue
-from ablate.ledger.entries import read_entries
+from ablate.ledger.text import read_entries
 from experiments.site.model import gather
 from experiments.site.write import write
 
@@ -19,10 +18,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="folder for the pages")
     folder = parser.parse_args().folder
     with exit_statuses(parser.prog):
-        entries, warnings = read_entries(catalogue())
-        for warning in warnings:
-            print(warning, file=sys.stderr)
-        write(gather(entries), folder)
+        write(gather(read_entries(catalogue())), folder)
         print(f"site: {folder / 'index.html'}")
 
 

@@ -9,7 +9,7 @@ import csv
 import io
 from dataclasses import dataclass
 
-from ablate.ledger.claims import read_notes, read_text
+from ablate.ledger.verdicts import read_notes, read_text
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ A document is a text about the Transformer whose claims are tested.
 
 from dataclasses import dataclass, field
 
-from ablate.ledger.claims import Claim
-from ablate.ledger.entries import Entry, count
+from ablate.ledger.text import Entry, count
+from ablate.ledger.verdicts import Claim
 from experiments.site.catalogue import Document
 from experiments.site.model import Site, anchors
 from experiments.site.wording import stands

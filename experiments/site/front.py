@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
 
-from ablate.ledger.entries import FILTERS, Entry, count
 from ablate.ledger.headline import HEADLINES, MIXED
+from ablate.ledger.text import TESTED, Entry, count
 from ablate.ledger.verdicts import Finding
-from ablate.verdict.decision import REFUTED, SUPPORTED, is_exact
+from ablate.verdict.stored import is_exact
+from ablate.verdict.types import REFUTED, SUPPORTED
 from experiments.site.catalogue import Question, read_questions
 from experiments.site.documents import places
 from experiments.site.model import Site
@@ -40,7 +41,7 @@ def whole(site: Site) -> dict[str, object]:
         "claims": sum(not entry.outside for entry in entries),
         "outside": sum(entry.outside for entry in entries),
         "counts": count(entries),
-        "filters": {**COLUMNS, "state": FILTERS["state"]},
+        "filters": {**COLUMNS, "state": _states},
         "choices": _choices(entries),
         "states": HEADLINES,
         "cards": cards(site),
@@ -92,6 +93,10 @@ def _place(finding: Finding, site: Site) -> str:
     source = site.sources[finding.folder]
     exploratory = ["exploratory"] if finding.exploratory else []
     return ", ".join([source.title, *source.corpora, *exploratory])
+
+
+def _states(entry: Entry) -> list[str]:
+    return [entry.verdict, TESTED] if entry.findings else [entry.verdict]
 
 
 def _choices(entries: list[Entry]) -> dict[str, list[str]]:

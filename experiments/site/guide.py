@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 
 from ablate.ledger.headline import MIXED, NOT_TESTABLE, NOT_TESTED, UNDECIDED
 from ablate.metric.table import metric_of
-from ablate.verdict.decision import SUPPORTED
+from ablate.verdict.types import SUPPORTED
 from experiments.site.front import sure
 from experiments.site.model import Site
 from experiments.site.view import View, views

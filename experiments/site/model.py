@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from ablate.evidence.types import Entry as Answered
-from ablate.ledger.entries import Entry
+from ablate.ledger.text import Entry
 from ablate.ledger.verdicts import Finding, steps_of_claim
+from ablate.verdict.types import Entry as Answered
 from experiments.site.catalogue import Document, Pair, read_documents, read_pairs
 from experiments.site.source import Source, read
 

@@ -6,10 +6,15 @@ from functools import cached_property
 from pathlib import Path
 
 from ablate.config.labels import Title, experiment_title, option_label
-from ablate.evidence.types import Entry, Verdict
 from ablate.phrases import each_of, name_of, number_of
-from ablate.verdict.decision import at_each_budget, read_verdict, was_trained
-from ablate.verdict.replication import Replication, read_contest
+from ablate.verdict.stored import (
+    Replication,
+    at_each_budget,
+    read_contest,
+    read_verdict,
+    was_trained,
+)
+from ablate.verdict.types import Entry, Verdict
 from ablate.words.reasons import bounds, sentence
 
 

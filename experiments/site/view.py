@@ -7,17 +7,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ablate.evidence.types import Entry as Answered
-from ablate.ledger.entries import Entry
 from ablate.ledger.headline import MIXED
+from ablate.ledger.text import Entry
 from ablate.ledger.verdicts import Finding
 from ablate.metric.table import metric_of
 from ablate.phrases import listed
 from ablate.report.details import details
 from ablate.report.draw.forest import contrast, draw_effects, has_effect
 from ablate.report.draw.style import style, svg
-from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, is_exact, was_trained
-from ablate.verdict.kind import KINDS
+from ablate.verdict.kinds import KINDS
+from ablate.verdict.stored import is_exact, was_trained
+from ablate.verdict.types import INCONCLUSIVE, REFUTED, SUPPORTED
+from ablate.verdict.types import Entry as Answered
 from ablate.words.answer import EXPONENT, evidence_line, opening, unit_of
 from experiments.site.model import Site
 from experiments.site.source import Source

@@ -19,8 +19,8 @@ from ablate.ledger.headline import (
 )
 from ablate.ledger.verdicts import Finding
 from ablate.phrases import counted, listed
-from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, is_exact
-from ablate.verdict.replication import OPEN
+from ablate.verdict.stored import OPEN, is_exact
+from ablate.verdict.types import INCONCLUSIVE, REFUTED, SUPPORTED
 from experiments.site.view import View
 
 CORRECTION = "with a correction for testing all claims of these pages"

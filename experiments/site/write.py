@@ -6,14 +6,13 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from ablate.ledger.entries import Entry
-from ablate.ledger.text import detail, limits
+from ablate.ledger.text import Entry, detail, limits
 from ablate.phrases import grouped
 from ablate.progress import track
 from ablate.record.files import writing
 from ablate.report.marks import MARKS
-from ablate.verdict.kind import KINDS
-from ablate.verdict.replication import RULE
+from ablate.verdict.kinds import KINDS
+from ablate.verdict.stored import RULE
 from experiments.site import documents, front, guide
 from experiments.site.markdown import as_html
 from experiments.site.model import Site, file_names

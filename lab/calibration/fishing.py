@@ -17,8 +17,8 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.log import Sweep, analysed, registration, with_history
 from ablate.evidence.registration import digest, questions, study_hash
 from ablate.verdict.contrast import asked_of
-from ablate.verdict.decision import SUPPORTED
 from ablate.verdict.judge import decide
+from ablate.verdict.types import SUPPORTED
 
 SEEDS, TRIES = 10, 10
 ARMS = ("treatment", "baseline")

@@ -15,8 +15,8 @@ import numpy as np
 from ablate.ledger.headline import headline
 from ablate.ledger.verdicts import Finding
 from ablate.stats.estimate import estimate
-from ablate.verdict.decision import REFUTED, SUPPORTED
-from ablate.verdict.kind import KINDS
+from ablate.verdict.kinds import KINDS
+from ablate.verdict.types import REFUTED, SUPPORTED
 from lab.calibration.shapes import SHAPES
 
 ALPHA, MARGIN = 0.05, 1.0  # the margin is in standard deviations of the baseline

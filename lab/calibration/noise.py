@@ -17,11 +17,10 @@ import numpy as np
 from jaxtyping import Float
 
 from ablate.errors import UserError
-from ablate.evidence.digest import file_of_runs
+from ablate.evidence.checks import file_of_runs
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
-from ablate.evidence.sentence_scores import contributions
-from ablate.evidence.table import by_arm
+from ablate.evidence.outcome import by_arm, contributions
 from ablate.evidence.types import Run
 from ablate.stats.estimate import components
 

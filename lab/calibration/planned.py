@@ -10,11 +10,11 @@ from typing import cast
 
 import numpy as np
 
-from ablate.evidence.sentence_scores import contributions
+from ablate.evidence.outcome import contributions
 from ablate.evidence.types import Claim
 from ablate.stats.estimate import Estimate, estimate
-from ablate.verdict.decision import LARGE, SUPPORTED
-from ablate.verdict.kind import KINDS
+from ablate.verdict.kinds import KINDS
+from ablate.verdict.types import LARGE, SUPPORTED
 from lab.calibration.simulate import KINDS as NOISES
 from lab.calibration.simulate import Design
 

@@ -13,10 +13,10 @@ import numpy as np
 from jaxtyping import Float
 
 from ablate.evidence.folder import Evidence
-from ablate.evidence.looks import planned_looks
-from ablate.verdict.decision import REFUTED, SUPPORTED
+from ablate.evidence.registration import planned_looks
+from ablate.verdict.conclude import needed
 from ablate.verdict.judge import decide
-from ablate.verdict.stages import needed
+from ablate.verdict.types import REFUTED, SUPPORTED
 from lab.calibration.fishing import ARMS, CLAIM
 
 SEEDS, LOOKS = 12, 3

@@ -10,8 +10,8 @@ from scipy import stats
 from ablate.errors import UserError
 from ablate.stats.estimate import Estimate, estimate
 from ablate.stats.rates import p_values
-from ablate.verdict.decision import LARGE, SUPPORTED
-from ablate.verdict.kind import KINDS
+from ablate.verdict.kinds import KINDS
+from ablate.verdict.types import LARGE, SUPPORTED
 from lab.calibration.check import Row, failures
 from lab.calibration.planned import PROMISES
 from lab.calibration.sequential import FALSE as FALSE_STAGED

@@ -8,7 +8,7 @@ from ablate.config import location as module
 from ablate.config.location import catalogue, catalogue_folders, option_file
 from ablate.config.trust import check_targets
 from ablate.errors import UserError
-from ablate.sweep.describe import class_name
+from ablate.sweep.begin import class_name
 
 from ..experiments import forget_catalogue
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ablate.errors import UserError
-from ablate.evidence.digest import write_about
+from ablate.evidence.checks import write_about
 from ablate.evidence.gather import gather, kept
 from ablate.record.files import seal, unfinished, write_json
 from ablate.train.module import Training

@@ -6,15 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from ablate.ledger.claims import read_claims, read_standings
-from ablate.ledger.entries import read_entries
-from ablate.ledger.text import lines
+from ablate.ledger.text import lines, read_entries
+from ablate.ledger.verdicts import read_claims, read_notes
 from ablate.report.marks import MARKS
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 STARTS = {f"{mark.letter} " for mark in MARKS.values()}
 CLAIM = "pe_relative_easy_to_learn"
-ALL, STANDING = len(read_claims()), len(read_standings())
+ALL, STANDING = len(read_claims()), len(read_notes("standings"))
 
 
 @pytest.fixture
@@ -41,26 +40,10 @@ def test_all_claims_with_their_count(ask, verdict):
     assert "Outside the ledger" in output
 
 
-def test_in_a_pipe_every_statement_is_on_one_line_and_whole(ask):
-    _, output, _ = ask("--all")
-    lines = output.splitlines()
-    for claim in read_claims():
-        (line,) = [line for line in lines if line[:2] in STARTS and f"  {claim.id}  " in line]
-        assert line.endswith(claim.statement)
-    assert "…" not in output
-
-
 def test_no_two_verdicts_of_a_claim_read_alike():
-    for entry in read_entries(EXPERIMENTS)[0]:
+    for entry in read_entries(EXPERIMENTS):
         shown = [line.plain for line in lines([entry])]
         assert len(shown) == len({*shown}), shown
-
-
-def test_without_words_the_claims_are_counted(ask, verdict):
-    verdict("experiments/a", {CLAIM: "refuted"})
-    status, output, _ = ask()
-    assert status == 0
-    assert output.splitlines()[-1].startswith(f"{ALL} claims: 0 supported, 1 refuted, ")
 
 
 @pytest.mark.parametrize("words", [["word=warm-up"], ["pre-ln", "WARM-UP"]])
@@ -112,34 +95,6 @@ def test_filters(ask, verdict, filters, amount):
     assert status == 0
     shown = int(output.splitlines()[-1].split()[0])
     assert shown == amount or (amount is None and 0 < shown < ALL)
-
-
-def test_a_document_is_found_where_it_only_repeats_a_claim(ask):
-    _, output, _ = ask("document=all attention", "word=no_pe_bag_of_words")
-    assert ids(output) == ["no_pe_bag_of_words"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["docum=notes"], "unknown argument docum=: did you mean document=? allowed here is"),
-        (["state="], "state= has no value: it must be supported"),
-        (["experiments=nowhere"], "experiments=nowhere: it must be a folder that exists"),
-    ],
-)
-def test_mistakes_are_said_in_one_sentence(ask, arguments, sentence):
-    status, output, errors = ask(*arguments)
-    assert status == 2 and not output
-    assert errors.startswith("ablate ledger: ") and len(errors.splitlines()) == 1
-    assert sentence in errors
-
-
-def test_damage_is_a_warning(ask, verdict, folders):
-    verdict("experiments/bad", {CLAIM: "supported"})
-    (folders / "experiments" / "bad" / "verdict.json").write_text("{")
-    status, output, errors = ask("state=tested")
-    assert status == 0 and output.splitlines()[-1].startswith(f"0 of {ALL} claims")
-    assert len(errors.splitlines()) == 1 and "verdict.json is damaged" in errors
 
 
 def test_another_folder(ask, verdict):

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from ablate.ledger.entries import read_entries
 from ablate.ledger.headline import NOT_TESTED
+from ablate.ledger.text import read_entries
 
 from ..experiments import EXPERIMENTS
 
@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_no_claim_is_left_untested():
-    entries, warnings = read_entries(ROOT / "experiments")
-    assert len(entries) >= 249 and not warnings
+    entries = read_entries(ROOT / "experiments")
+    assert len(entries) >= 249
     untested = [entry.claim for entry in entries if entry.verdict == NOT_TESTED]
     assert [claim.id for claim in untested if claim.document != UNDER_WAY] == []
     asked = " ".join(path.read_text() for path in EXPERIMENTS.values())

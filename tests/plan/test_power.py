@@ -14,7 +14,7 @@ from ablate.plan.wording import _power, _too_few
 from ablate.stats.estimate import Estimate
 from ablate.sweep.cell import Cell
 from ablate.sweep.compose import PlannedSweep
-from ablate.verdict.kind import kind_of
+from ablate.verdict.kinds import kind_of
 
 NO_CONTEXT = HydraContext(config_loader=Mock(), callbacks=Mock())
 ARMS = [{"norm": norm, "warmup": warmup} for norm in ("pre", "post") for warmup in (True, False)]

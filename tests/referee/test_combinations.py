@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 import ablate
-from ablate.errors import UserError
 from ablate.report.tables import comparable
 
 LEVELS = {"norm": ["layer_norm", "rms_norm"], "ffn": ["gelu", "relu", "swiglu"]}
@@ -34,20 +33,3 @@ def test_each_level_is_compared_with_the_first_of_its_factor_over_all_runs(table
     assert "changes" in comparable(compared.evidence, compared.verdict)
     compared.write(tmp_path)
     assert "Average gain" in (tmp_path / "report.md").read_text()
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"baseline": "layer_norm"}, "each of norm, ffn"),
-        ({"arm": ["norm", "ffn", "one"]}, "one has 1 level"),
-    ],
-)
-def test_a_table_without_levels_to_compare_is_refused(table, change, message):
-    with pytest.raises(UserError, match=message):
-        ablate.compare(table.assign(one="x"), **{**ASKED, **change})
-
-
-def test_a_table_with_too_few_runs_for_its_effects_is_refused(table):
-    with pytest.raises(UserError, match="at least 5 runs"):
-        ablate.compare(table.head(12), **ASKED)

@@ -78,13 +78,6 @@ def test_a_run_that_diverges_at_its_end_has_no_value():
     assert failed(judged(rows)[0]) == {"a": 0, "b": 1}
 
 
-def test_runs_that_ended_early_are_counted():
-    rows = curves()
-    assert "ended_early" not in judged(rows)[2]
-    codes = judged(rows[(rows.id != "b0") | (rows.step < 4)])[2]
-    assert (codes["ended_early"]["runs"], codes["ended_early"]["of"]) == (1, 8)
-
-
 @pytest.mark.parametrize("column", ["step", "_step", "epoch"])
 def test_rows_that_may_be_steps_are_named_unless_run_and_step_are_given(column):
     rows = curves().rename(columns={"step": column})
@@ -99,32 +92,9 @@ def test_rows_that_may_be_steps_are_named_unless_run_and_step_are_given(column):
         assert "steps_as_runs" not in judged(table, **more)[2]
 
 
-def test_values_in_separate_rows_choose_no_row():
-    rows = curves().assign(score=1.0)
-    rows.loc[rows.step % 2 == 0, "loss"] = None
-    rows.loc[rows.step % 2 == 1, "score"] = None
-    with pytest.raises(UserError, match="no row has both loss and score"):
-        ablate.compare(rows, **ASKED, take="best", by="score")
-
-
 def test_two_rows_of_a_run_at_one_step_are_counted():
     rows = curves()
     twice = pd.concat([rows, rows[rows.step == 10].assign(loss=9.0)])
     _, arms, codes = judged(twice)
     assert arms == {"a": 9.0, "b": 9.0} and codes["steps_repeated"]["rows"] == 8
     assert "steps_repeated" not in judged(rows)[2]
-
-
-def test_an_arm_that_only_the_first_row_of_a_run_names_is_no_arm():
-    rows = curves().assign(arm=lambda frame: frame.arm.where(frame.step == 0))
-    with pytest.raises(UserError, match="no run has this value in arm"):
-        ablate.compare(rows, **ASKED)
-
-
-def test_rows_without_a_run_belong_to_no_run():
-    rows = curves()
-    stray = rows.iloc[:1].assign(id=None, step=0, loss=1.0)
-    claim, _, _ = judged(pd.concat([stray, rows]), reach=3.5)
-    assert claim["counts"] == [4, 4]
-    with pytest.raises(UserError, match="no row is left"):
-        judged(stray)

@@ -11,8 +11,8 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 from tensorboard.util.tensor_util import make_tensor_proto
 from torch.utils.tensorboard import SummaryWriter
 
-from ablate.evidence.foreign.source import read
-from ablate.referee.cells import numbers, texts
+from ablate.evidence.sources import read
+from ablate.referee.runs import numbers, texts
 
 
 def column(source, name):
@@ -123,15 +123,3 @@ def test_folders_within_a_run_are_runs_if_they_have_the_metric(write_events, tmp
     table = read(tmp_path, ["loss", "folder_1"])
     assert sorted(names(table, "run")) == ["crashed", "s0", "s0/val", "s1"]
     assert table.notes[0].endswith("have no value of loss: 2.")
-
-
-def test_links_to_folders_are_followed_once(write_events, tmp_path):
-    write_events(tmp_path / "real" / "s1", 100, [("loss", 0, 1.0)])
-    write_events(tmp_path / "logs" / "s0", 100, [("loss", 0, 2.0)])
-    for name in ("s1", "again"):
-        (tmp_path / "logs" / name).symlink_to(tmp_path / "real" / "s1")
-    (tmp_path / "logs" / "circle").symlink_to(tmp_path / "logs")
-    (tmp_path / "logs" / "latest").symlink_to(tmp_path / "logs" / "s0")
-    table = read(tmp_path / "logs")
-    assert column(table, "loss").tolist() == [1, 2]
-    assert names(table, "run") == ["again", "s0"]

@@ -127,11 +127,3 @@ def test_a_number_of_json_is_the_name_that_is_written_there(tmp_path):
     verdict = ablate.compare(path, **{**ASKED, "baseline": "true"})
     claims = verdict.to_dict()["claims"]
     assert {c["id"]: c["counts"][0] for c in claims} == {"1": 2, "1.0": 2}
-
-
-def test_a_name_with_a_zero_at_its_end_is_found_without_its_twin(tmp_path):
-    runs = pd.DataFrame({"version": ["1.10"] * 3 + ["2"] * 3, "loss": [1, 2, 3] * 2})
-    asked = {**ASKED, "baseline": "2"}
-    for treatment in ("1.10", "1.1", 1.1):
-        (claim,) = ablate.compare(runs, treatment=treatment, **asked).to_dict()["claims"]
-        assert claim["counts"] == [3, 3]

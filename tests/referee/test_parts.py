@@ -7,8 +7,9 @@ from torch.utils.tensorboard import SummaryWriter
 
 import ablate
 from ablate.errors import UserError
-from ablate.evidence.foreign.source import read, read_project
-from ablate.referee.cells import numbers, texts
+from ablate.evidence.sources import read
+from ablate.evidence.tables import read_project
+from ablate.referee.runs import numbers, texts
 
 ASKED = {"arm": "folder_1", "better": "lower", "baseline": "relu"}
 
@@ -66,12 +67,6 @@ def test_a_study_that_names_the_column_of_the_data_sets_gets_a_run_for_each(kera
     verdict = ablate.compare(root, metric="epoch_loss", where={"folder_3": split}, **ASKED)
     assert verdict.to_dict()["claims"][0]["counts"] == [3, 3]
     assert mean_of_relu(verdict.to_dict()) == pytest.approx(12.71)
-
-
-def test_a_folder_called_train_that_is_alone_is_a_run(write_events, tmp_path):
-    for arm in ("train", "a"):
-        write_events(tmp_path / arm, 100, [("loss", 0, 1.0)])
-    assert names(read(tmp_path), "run") == ["a", "train"]
 
 
 def test_the_folders_of_add_scalars_are_parts_of_their_run(tmp_path):

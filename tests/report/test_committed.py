@@ -12,7 +12,7 @@ from ablate.evidence.folder import Evidence
 from ablate.record.files import copy_text
 from ablate.report.figures import Figure
 from ablate.report.write import write_report
-from ablate.verdict.replication import RESULT
+from ablate.verdict.stored import RESULT
 from lab.index import index
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"

@@ -64,13 +64,12 @@ def pages():
 @pytest.fixture(scope="session")
 def build():
     """Write the pages of a folder of experiments into another folder."""
-    from ablate.ledger.entries import read_entries
+    from ablate.ledger.text import read_entries
     from experiments.site.model import gather
     from experiments.site.write import write
 
     def built(experiments, to):
-        entries, warnings = read_entries(experiments)
-        assert warnings == []
+        entries = read_entries(experiments)
         write(gather(entries), to)
         return to
 
@@ -90,7 +89,7 @@ def committed(build, tmp_path_factory):
 @pytest.fixture(scope="session")
 def site():
     """The content of the site of all committed experiments."""
-    from ablate.ledger.entries import read_entries
+    from ablate.ledger.text import read_entries
     from experiments.site.model import gather
 
-    return gather(read_entries(EXPERIMENTS)[0])
+    return gather(read_entries(EXPERIMENTS))

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from ablate.config.labels import experiment_title
-from ablate.ledger.claims import read_claims
+from ablate.ledger.verdicts import read_claims
 from experiments.site.catalogue import read_questions
 from experiments.site.front import CARDS, cards, experiments, questions
 from experiments.site.markdown import as_html

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from ablate.errors import UserError
-from ablate.evidence.digest import ANALYSIS_LOG
+from ablate.evidence.checks import ANALYSIS_LOG
 from ablate.evidence.folder import Evidence
-from ablate.evidence.log import Sweep, history, looked, read_log, register, sweep_in, sweeps_of
+from ablate.evidence.log import Sweep, history, looked, read_log, register
 from ablate.evidence.registration import concerns, contrasts, questions, rule
 from ablate.evidence.types import reason
 from ablate.verdict.contrast import UNASKED, asked_of, looks_of
@@ -179,11 +179,6 @@ def test_lines_that_a_book_has_lost_come_back_from_the_folders_of_sweeps(swept, 
     log.unlink()
     evidence = swept(Try(margin=1.0))
     assert ["margin", 0.0, 1.0] in asked_of(CLAIM, evidence)["tried"][0]["values"]["changes"]
-
-
-def test_a_sweep_that_the_book_has_lost_is_named(swept, tmp_path):
-    with pytest.raises(UserError, match=r"book\.jsonl .*sweeps/x"):
-        sweep_in("sweeps/x", sweeps_of(read_log(tmp_path)))
 
 
 def test_a_clock_that_jumps_back_makes_no_second_try_the_first(swept, monkeypatch):

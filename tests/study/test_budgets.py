@@ -1,13 +1,10 @@
 """Both budgets of a study: two verdicts of every claim, and whether learning was flat."""
 
-import json
 import math
-import re
 from dataclasses import replace
 
 import pytest
 
-from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import first_at
 from ablate.ledger.headline import headline
@@ -15,10 +12,8 @@ from ablate.ledger.verdicts import collect
 from ablate.report.details import details
 from ablate.report.write import write_report
 from ablate.verdict import floor
-from ablate.verdict.conclude import conclude
+from ablate.verdict.conclude import conclude, interval
 from ablate.verdict.sides import sides
-from ablate.verdict.stages import interval
-from ablate.verdict.study_checks import match_problems
 from ablate.words.answer import with_words
 
 STEPS = [600, 1200, 1800, 2400]
@@ -168,13 +163,6 @@ def test_the_time_to_target_is_a_median_that_knows_censored_seeds(at_both):
     )
 
 
-def test_the_first_validation_is_an_upper_bound_of_the_time_to_target(at_both):
-    both = at_both()
-    for run in both.runs:
-        run["short"]["metrics"]["val/nll"] = 4.5
-    assert only(both)["short"]["time_to_target"]["updates"] == 600
-
-
 def test_arms_that_test_one_training_have_no_time_to_target(at_both):
     single, two = at_both({"pre_ln": 0.1, "post_ln": 0.1}), at_both()
     for run in (*single.runs, *two.runs):
@@ -196,10 +184,6 @@ def test_before_it_begins_learning_is_not_called_flat(at_both):
     assert not entry["learning"]["gains"]
 
 
-def test_what_has_no_curve_is_not_called_flat(at_both):
-    assert not only(at_both(margin=0.0))["learning"]["gains"]
-
-
 def test_files_report_and_ledger_have_both(at_both, tmp_path):
     folder = tmp_path / "experiments" / "made_up"
     at_both({"pre_ln": 0.1, "post_ln": 0.6}).save(folder)
@@ -210,24 +194,14 @@ def test_files_report_and_ledger_have_both(at_both, tmp_path):
     assert "**Refuted: too small to matter.** (models were still improving) Pre-LN beats" in report
     assert "After 600 of 2,400 steps: **Supported.** Pre-LN against Post-LN" in report
     assert "2,400 optimiser steps of 512 tokens, also tested after 600 steps" in report
-    by_claim, warnings = collect(folder.parent)
+    by_claim = collect(folder.parent)
     (of_claim,) = by_claim.values()
     findings = sorted(of_claim, key=lambda finding: finding.steps, reverse=True)
-    assert not warnings
     assert [(finding.steps, finding.verdict) for finding in findings] == [
         ((2400,), "refuted"),
         ((600,), "supported"),
     ]
     assert headline(findings).deciding == (findings[0],)  # the longest budget
-
-
-def test_a_malformed_short_end_is_refused(at_both, tmp_path):
-    both = at_both()
-    both.runs[0]["short"]["status"] = "well"
-    both.save(tmp_path / "saved")
-    assert json.loads((tmp_path / "saved" / "runs.jsonl").read_text().splitlines()[0])["short"]
-    with pytest.raises(UserError, match="short: status=well; allowed is finished"):
-        Evidence.load(tmp_path / "saved")
 
 
 def test_a_verdict_says_how_its_arms_were_matched(at_both):
@@ -242,20 +216,6 @@ def test_a_verdict_says_how_its_arms_were_matched(at_both):
         "Pre-LN": {"budget.steps": 2100},
         "Post-LN": {"budget.steps": 2400},
     }
-
-
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [
-        ({"by": "size"}, "by=size; allowed is parameters, flops"),
-        ({"to": {"model.d_model": 8}}, "study.match.*model/residual"),
-        ({"key": "model/residual"}, "study.match.*model/residual is a factor"),
-    ],
-)
-def test_a_match_that_cannot_be_solved_is_refused(changed, words):
-    match = {"by": "parameters", "to": {"model/residual": "post_ln"}, "key": "model.d_ff"}
-    problem = next(match_problems({"factors": ["model/residual"], "match": match | changed}))
-    assert re.search(words, f"study.match: {problem}")
 
 
 def test_a_falling_nll_is_learning_whatever_side_a_claim_calls_better(at_both):
@@ -318,9 +278,8 @@ def test_budgets_that_are_a_factor_have_the_steps_of_each_claim(at_both, tmp_pat
         "2,400 and 4,800 optimiser steps of 512 tokens, also tested after 600 and 1,200 steps"
         in report
     )
-    by_claim, warnings = collect(tmp_path / "experiments")
+    by_claim = collect(tmp_path / "experiments")
     findings = [finding for of_claim in by_claim.values() for finding in of_claim]
-    assert not warnings
     assert {(finding.claim, finding.steps) for finding in findings} == {
         *(("difference", steps) for steps in ((4800, 2400), (1200, 600))),
         *(("longer", (steps,)) for steps in (4800, 1200)),

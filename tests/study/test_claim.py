@@ -81,40 +81,6 @@ def test_what_is_refused(changes, words):
         check_study(study(**changes))
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "words"),
-    [
-        ("claims", [], r"study.claims=\[\]: allowed is a list of at least"),
-        ("factors", [], r"study.factors=\[\]: allowed is a list of at least"),
-        ("seeds", 0, "study.seeds=0: allowed is a whole number of at least 1"),
-    ],
-)
-def test_a_study_of_nothing_is_refused(key, value, words):
-    with pytest.raises(UserError, match=words):
-        check_study({**study(), key: value})
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"over": "depth"}, "number 1 names depth, which is not a factor of the study"),
-        ({"over": "layer"}, "metric=test/bleu .*over=layer.*gradient/first or"),
-    ],
-)
-def test_a_figure_of_something_else_is_refused(changes, words):
-    shown = {"metric": "test/bleu", "over": "n", "where": {}, "caption": "Does it grow with n?"}
-    assert check_study({**study(), "figures": [shown]}) is None
-    with pytest.raises(UserError, match=words):
-        check_study({**study(), "figures": [{**shown, **changes}]})
-
-
-def test_two_claims_with_one_id_are_refused():
-    twice = study()
-    twice["claims"] *= 2
-    with pytest.raises(UserError, match="mine: two claims have this id"):
-        check_study(twice)
-
-
 def test_one_claim_may_have_several_readings():
     twice = study(reading="as written")
     twice["claims"].append({**CLAIM, "reading": "with the condition left out"})

@@ -3,10 +3,8 @@
 import shlex
 
 import pytest
-from omegaconf import OmegaConf
 
-from ablate.evidence.command import command
-from ablate.sweep.begin import command_of
+from ablate.evidence.gather import command
 
 
 @pytest.mark.parametrize(
@@ -32,22 +30,3 @@ def test_a_folder_of_the_users_configs_is_part_of_the_command(
     line = command(["seed=1"], "-m", config_dirs=[str(tmp_path / folder) if absolute else folder])
     expected = ["python", "-m", "ablate", "--config-dir", recorded, "seed=1", "-m"]
     assert shlex.split(line) == expected
-
-
-@pytest.mark.parametrize(
-    ("grid", "kept"),
-    [
-        (["hydra.mode=MULTIRUN", "hydra.sweep.dir=/tmp/x"], []),
-        (["+hydra.sweeper.params.a/b=c"], ["+hydra.sweeper.params.a/b=c"]),
-    ],
-)
-def test_a_sweep_records_the_words_that_make_it_again(grid, kept, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    places = [("main", "pkg", "ablate.conf"), ("command-line", "file", str(tmp_path / "mine"))]
-    places += [("schema", "structured", "")]
-    sources = [dict(zip(("provider", "schema", "path"), place, strict=True)) for place in places]
-    words = {"task": ["+experiment=x", "paths.results=/r"], "hydra": grid}
-    config = {"hydra": {"overrides": words, "runtime": {"config_sources": sources}}}
-    recorded = shlex.split(command_of(OmegaConf.create(config)))
-    expected = ["--config-dir", "mine", "+experiment=x", *kept, "-m"]
-    assert recorded == ["python", "-m", "ablate", *expected]

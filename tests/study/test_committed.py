@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ablate.evidence.digest import read_about
+from ablate.evidence.checks import read_about
 from ablate.evidence.folder import Evidence
 from ablate.evidence.registration import deciding, departures
 from lab.calibration.noise import noise

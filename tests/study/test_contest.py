@@ -7,8 +7,7 @@ import pytest
 
 from ablate.errors import UserError
 from ablate.phrases import name_of
-from ablate.verdict.decision import is_exact
-from ablate.verdict.replication import RESULT, asked_again, read_contest, replication
+from ablate.verdict.stored import RESULT, asked_again, is_exact, read_contest, replication
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 CONTESTED = sorted(path.parent for path in EXPERIMENTS.glob(f"*/{RESULT}"))
@@ -77,9 +76,9 @@ def test_a_verdict_that_fresh_seeds_were_not_asked_for_has_no_word(change):
     ("change", "message"),
     [
         ({"replication": "weaker"}, "replication=weaker.*reproduced"),
-        ({"replication": 1}, "0: replication: Input should be a valid string, not 1"),
-        ({"first": {}}, "0: first: verdict: Field required"),
-        ({"fresh": {"verdict": "supported", "grade": "much"}}, "0: fresh: "),
+        ({"replication": 1}, "0.replication: Input should be a valid string"),
+        ({"first": {}}, "0.first.verdict: Field required"),
+        ({"fresh": {"verdict": "supported", "grade": "much"}}, "0.fresh.grade: "),
     ],
 )
 def test_a_damaged_contest_is_named(tmp_path, change, message):

@@ -3,9 +3,7 @@
 import pytest
 
 from ablate.report.details import details as named
-from ablate.report.tables import comparable, fields_of
 from ablate.verdict.conclude import conclude
-from ablate.words.answer import with_words
 
 
 @pytest.fixture
@@ -57,14 +55,6 @@ def test_the_loss_of_a_control_has_the_sign_of_an_estimate(details, better, loss
     assert fields["Arm that must lose"].startswith(loss.format(sign, sign))
 
 
-def test_a_trend_says_over_what(details):
-    values = {heads: [20.0 + heads * (1 + s / 10) for s in range(4)] for heads in (1, 2, 4)}
-    alone = {"kind": "trend", "over": "model.n_heads", "treatment": {}, "baseline": {}}
-    fields = details(values, **alone, margin=0.5)
-    assert fields["Slope over"] == "heads [model.n_heads], per doubling"
-    assert fields["Estimate"] == "+1.72"
-
-
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
@@ -78,20 +68,6 @@ def test_an_exact_claim_counts_its_cases(details, changes, expected):
     holding, worst, deviation, bound, size = expected
     assert fields["Cases that hold"] == holding
     assert (fields[worst], fields[bound]) == (deviation, size)
-
-
-@pytest.mark.parametrize("metric", ["probe/x", "test/skill"])
-@pytest.mark.parametrize("bound", [{"tolerance": 0.1}, {"margin": 0.1}], ids=str)
-def test_a_report_has_all_details_of_an_exact_claim(evidence, claim, run, metric, bound):
-    values = enumerate((0.2, 0.3, 0.4))
-    runs = [run({}, seed, steps=100, **{metric: x}) | {"cell": seed} for seed, x in values]
-    alone = {"kind": "exact", "metric": metric, "treatment": {}, "baseline": {}, "margin": 0.0}
-    made_up = evidence(runs, claim(**(alone | bound)), factors=[])
-    verdict = conclude(made_up)
-    (answer,) = with_words(verdict)["claims"]
-    table = comparable(made_up, verdict)["exact_claims"]
-    shown = {*table, *fields_of(answer)["Field"]}
-    assert named(answer, answer).keys() <= shown
 
 
 @pytest.mark.parametrize("values", [[0.0, None], [None, 0.0]])

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from ablate.errors import UserError
+from ablate.evidence.checks import PARTS, read_parts, write_about
 from ablate.evidence.folder import Evidence
-from ablate.evidence.gather import _origin, _rounded, _training, kept, tuning_run
-from ablate.evidence.outcome import value
-from ablate.evidence.sentence_scores import bleu
+from ablate.evidence.gather import _origin, _training, kept, tuning_run
+from ablate.evidence.outcome import bleu, value
 from ablate.verdict.conclude import conclude
 from ablate.verdict.study_checks import load_evidence
 
@@ -40,8 +40,8 @@ def edit(folder):
             lines[2] = json.dumps(changed(run) or run)
             path.write_text("\n".join(lines))
         if sealed:
-            evidence = Evidence.read(folder)
-            evidence.seal(folder)
+            about = read_parts(folder)
+            write_about(folder, {part: about[part] for part in PARTS}, about["registered"])
         return folder
 
     return change
@@ -91,60 +91,9 @@ def test_evidence_without_tuning_replaces_evidence_with_tuning(tuned):
 
 
 def test_a_file_that_unpacks_to_too_much_is_refused(tuned, monkeypatch):
-    monkeypatch.setattr("ablate.evidence.form.LARGEST", 100)
+    monkeypatch.setattr("ablate.evidence.checks.LARGEST", 100)
     with pytest.raises(UserError, match=r"cannot be read: it has more than 100 bytes"):
         Evidence.load(tuned.parent)
-
-
-@pytest.mark.parametrize("part", [slice(0, 40), slice(0, 0)])
-def test_damaged_tuning_runs_are_named(tuned, part):
-    tuned.write_bytes(tuned.read_bytes()[part])
-    with pytest.raises(UserError, match=r"screening\.jsonl\.gz"):
-        Evidence.load(tuned.parent)
-
-
-@pytest.mark.parametrize("number", [2])
-def test_lines_of_the_former_form_are_refused(translated, saved, number):
-    runs, statistics = translated(3)
-    path = saved(runs, statistics=statistics) / "runs.jsonl"
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    del lines[number]["versions"]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    with pytest.raises(UserError, match=r"runs\.jsonl .*former"):
-        Evidence.load(path.parent)
-
-
-def end(metrics, curve):
-    about = {"identity": "x", "status": "finished", "reused": False, "ended": 1.0, "seconds": 1.0}
-    return {**about, "metrics": metrics, "curve": curve}
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda line: line["short"].update(curve={"points": "x"}), "short: curve: points: "),
-        (lambda line: line["short"].update(curve={"step": [1], "x": []}), "short: curve"),
-        (lambda line: line.update(curve={"step": 3}), "curve: step: Input should be a valid list"),
-        (
-            lambda line: line["short"].update(metrics=[]),
-            "short: metrics: Input should be",
-        ),
-        (lambda line: line.update(short=4), "short: Input should be a valid dictionary, not 4"),
-    ],
-)
-def test_a_short_budget_that_cannot_be_read_is_named(translated, saved, change, message):
-    runs, statistics = translated(3)
-    curve = {"step": [1, 2], "val/nll": [3.0, 2.0]}
-    first = {"step": [1], "val/nll": [3.0]}
-    runs[0] |= {"curve": curve, "short": end({**runs[0]["metrics"]}, first)}
-    path = saved(runs, statistics=statistics) / "runs.jsonl"
-    line, *other_lines = path.read_text().splitlines()
-    damaged = json.loads(line)
-    change(damaged)
-    path.write_text("\n".join([json.dumps(damaged), *other_lines]) + "\n")
-    with pytest.raises(UserError, match="run number 1") as caught:
-        Evidence.read(path.parent)
-    assert message in str(caught.value)
 
 
 def test_arms_of_corpora_of_other_sizes_are_kept_too(translated, saved):
@@ -157,12 +106,6 @@ def test_arms_of_corpora_of_other_sizes_are_kept_too(translated, saved):
     assert [len(loaded[run["identity"]]["test"]) for run in runs] == [200] * 3 + [7] * 3
     for identity, splits in statistics.items():
         np.testing.assert_array_equal(loaded[identity]["test"], splits["test"])
-
-
-def test_twice_the_same_bytes(folder, tmp_path):
-    Evidence.load(folder).save(tmp_path / "two")
-    for path in folder.iterdir():
-        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
 
 
 @pytest.mark.parametrize("name", ["study.json", "runs.jsonl", "statistics.npz"])
@@ -221,12 +164,6 @@ def test_an_edited_registration_or_regime_is_refused(edit, changed):
         Evidence.load(edit("study.json", changed))
 
 
-def test_evidence_without_a_seal_is_refused_with_the_way_to_seal_it(edit):
-    folder = edit("study.json", lambda about: about.pop("seal") and None)
-    with pytest.raises(UserError, match=r"study.json has changed since"):
-        Evidence.load(folder)
-
-
 def test_a_changed_margin_makes_the_verdicts_exploratory_and_is_told(edit):
     def widened(about):
         about["study"]["claims"][0]["margin"] = 8.0
@@ -278,61 +215,32 @@ def test_wording_reasons_and_names_may_be_corrected(edit, part, words):
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        (lambda run: [1], r"run number 3: .*not \[1\]"),
-        (lambda run: run.pop("metrics") and None, "metrics: Field required"),
-        (lambda run: run["metrics"].update({"test/nll": "low"}), "test/nll: .*not low"),
+        (lambda run: run.pop("metrics") and None, "2.metrics: Field required"),
         (lambda run: run["metrics"].update({"test/nll": float("nan")}), "is not finite"),
-        (lambda run: run["metrics"].update({"test/nll": float("inf")}), "is not finite"),
-        (lambda run: run["metrics"].update({"test/nll": True}), "test/nll: .*not true"),
-        (lambda run: run.update(status="done"), "status=done; allowed is finished, diverged"),
-        (lambda run: run.update(seed=0), "have the same arm and seed"),
-        (lambda run: run.update(seed="0"), "seed: Input should be a valid integer, not 0"),
-        (lambda run: run.update(levels={}), "levels has no model/residual"),
-        (lambda run: run.update(curve={"step": [1], "val/nll": []}), "lists of equal length"),
-        (lambda run: run.update(training={"step": ["1"]}), "training: step: 0: "),
-        (lambda run: run.update(training={"step": [1], "x": []}), "training must hold lists"),
-        (lambda run: run.update(status="failed"), "error is missing"),
+        (lambda run: run.update(status="done"), "2.status: .*'finished', 'diverged'"),
+        (lambda run: run.update(seed=0), "cells 0 and 2 are both"),
     ],
 )
-def test_malformed_runs_end_in_one_sentence(edit, changed, words):
-    folder = edit("runs.jsonl", changed)
-    with pytest.raises(UserError, match=rf"runs.jsonl.*{words}") as raised:
-        Evidence.load(folder)
-    assert "\n" not in str(raised.value)
+def test_malformed_runs_are_named(edit, changed, words):
+    with pytest.raises(UserError, match=rf"runs.jsonl.*{words}"):
+        Evidence.load(edit("runs.jsonl", changed))
 
 
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        (lambda about: about.pop("study") and None, "study: Field required"),
-        (lambda about: about.update(registration=None), "registration"),
-        (lambda about: about.update(seal=None), "seal"),
-        (lambda about: about.update(study=3), ": study"),
-        (lambda about: about["study"].pop("fixed") is None or None, "study: fixed: Field required"),
-        (
-            lambda about: about["study"].update(claims=[3]),
-            "claims: 0: .*not 3",
-        ),
-        (
-            lambda about: about["study"]["claims"][0].update(margin=float("nan")),
-            "is not finite",
-        ),
-        (lambda about: about["regime"].pop("steps") and None, "regime: steps: Field required"),
-        (
-            lambda about: about["registration"].update(asked={"c": {}}),
-            "c: looks: Field required",
-        ),
-        (lambda about: about["study"].update(looks="few"), "looks: .*not few"),
+        (lambda about: about["study"].pop("fixed") is None or None, "study.fixed: Field required"),
+        (lambda about: about["study"]["claims"][0].update(margin=float("nan")), "is not finite"),
     ],
 )
-def test_a_malformed_study_ends_in_one_sentence(edit, changed, words):
+def test_a_malformed_study_is_named(edit, changed, words):
     with pytest.raises(UserError, match=rf"study.json.*{words}"):
-        Evidence.read(edit("study.json", changed))
+        Evidence.load(edit("study.json", changed))
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
-    [({"claims": []}, "study.claims=.*at least one item"), ({"factors": []}, "study.factors")],
+    [({"claims": []}, "study.claims=.*at least one item")],
 )
 def test_a_study_that_no_rule_can_decide_is_not_loaded_for_a_verdict(folder, changes, words):
     evidence = Evidence.load(folder)
@@ -377,18 +285,6 @@ def test_a_curve_of_training_has_two_dozen_points_at_most(tmp_path, lines, steps
     assert curve["train/nll"][-1] == float(f"{1 / lines:.4g}")
     (tmp_path / "metrics.jsonl").write_text("")
     assert _training(tmp_path) == {}
-
-
-@pytest.mark.parametrize(
-    ("given", "kept"),
-    [
-        (73.09149772673277, 73.0914977),
-        (12345678912345.0, 12345678912345.0),
-        (float("inf"), float("inf")),
-    ],
-)
-def test_a_value_keeps_the_digits_of_a_float32_and_a_count_all(given, kept):
-    assert _rounded(given, 9) == kept
 
 
 def test_a_probe_keeps_all_digits_as_some_values_differ_in_the_last_ones():

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from ablate.verdict.kind import kind_of
+from ablate.verdict.kinds import kind_of
 
 ALONE = {
     **{"kind": "exact", "metric": "probe/excess", "treatment": {}, "baseline": {}},

@@ -8,7 +8,7 @@ import pytest
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import statistics_of
-from ablate.evidence.sentence_scores import by_group
+from ablate.evidence.outcome import by_group
 from ablate.record.files import write_arrays
 from ablate.verdict.conclude import conclude
 from lab.calibration.stress import of_groups
@@ -72,7 +72,7 @@ def test_groups_survive_being_written_and_must_fit(saved, translated, tmp_path):
         short = {**arrays, "test of groups": DOCUMENTS[:-1]}
     write_arrays(path, short)
     with pytest.raises(UserError, match="groups of test are not one number per sentence"):
-        Evidence.read(tmp_path / "grouped")
+        Evidence.load(tmp_path / "grouped")
 
 
 def test_the_groups_that_a_test_kept_are_gathered(tmp_path):

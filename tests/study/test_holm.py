@@ -17,12 +17,6 @@ def test_it_is_statsmodels_on_the_smaller_of_each_claims_two_p_values():
         assert all(p_values["refuted"] == 1.0 for p_values in adjusted)
 
 
-def test_one_claim_is_left_alone():
-    assert adjust([{"supported": 0.9, "refuted": 0.02}], [0.05]) == [
-        {"supported": 0.9, "refuted": 0.02}
-    ]
-
-
 def test_claims_may_have_their_own_alpha():
     adjusted = adjust([{"supported": 0.02}, {"supported": 0.02}], [0.1, 0.05])
     # the first is more significant for its alpha and bears the factor 2

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ablate.errors import UserError
-from ablate.evidence.digest import ANALYSIS_LOG
+from ablate.evidence.checks import ANALYSIS_LOG
 from ablate.evidence.folder import Evidence
 from ablate.verdict.study_checks import load_evidence
 

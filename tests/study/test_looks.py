@@ -2,9 +2,9 @@
 
 import pytest
 
-from ablate.evidence.looks import lacks_runs, seeds_of, split_claims
+from ablate.evidence.registration import lacks_runs, seeds_of, split_claims
 from ablate.verdict.conclude import conclude
-from ablate.verdict.replication import replications
+from ablate.verdict.stored import replications
 
 
 def _nll(arm, seed):

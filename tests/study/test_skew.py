@@ -26,7 +26,7 @@ from ablate.stats.skew import (
     uncorrected,
 )
 from ablate.verdict.conclude import conclude
-from ablate.verdict.kind import KINDS
+from ablate.verdict.kinds import KINDS
 from lab.calibration import robustness
 from lab.calibration.check import failures
 from lab.calibration.shapes import PROMISED

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from ablate.errors import UserError
-from ablate.evidence.looks import planned_looks
-from ablate.verdict.conclude import conclude
-from ablate.verdict.stages import check_looks, conditional_power, needed
+from ablate.evidence.registration import planned_looks
+from ablate.verdict.conclude import check_looks, conclude, conditional_power, needed
 
 ARMS = {"post_ln": 10.0, "pre_ln": 500.0, "other": 10.1, "none": 2.0}
 OFF = (0.3, -0.3, 0.1, -0.1)  # of an arm that goes nowhere

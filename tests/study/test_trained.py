@@ -6,8 +6,7 @@ from scipy import stats
 
 from ablate.report.details import details
 from ablate.verdict.conclude import conclude
-from ablate.verdict.decision import is_exact
-from ablate.words.answer import deviation
+from ablate.verdict.stored import is_exact
 
 OF = {"kind": "exact", "treatment": {}, "baseline": {}}
 
@@ -87,14 +86,6 @@ def test_trained_arms_that_agree_in_every_run_have_a_p_value(
     assert (entry["verdict"], is_exact(entry)) == (verdict, exact)
 
 
-@pytest.mark.parametrize(("draws", "count"), [({"draws": 20}, 20), ({}, None)])
-def test_random_draws_are_counted(claim, run, evidence, draws, count):
-    made = [run({"model/residual": "a"}, i, **{"probe/x": 0.0}) | draws for i in range(2)]
-    asked = claim(**{**OF, "margin": 0.0, "metric": "probe/x"})
-    entry = conclude(evidence(made, asked))["claims"][0]
-    assert entry["cases"]["draws"] == count
-
-
 @pytest.mark.parametrize(
     ("metrics", "control", "elsewhere", "response"),
     [
@@ -133,9 +124,3 @@ def test_a_check_of_two_arms_can_fail_with_the_same_two_arms_elsewhere(
     cases = conclude(evidence(made, asked, factors=factors))["claims"][0]["cases"]
     expected = ({"model": "other"}, pytest.approx(0.4)) if fails else None
     assert cases.get("elsewhere") == expected
-
-
-def test_deviations_are_rounded_to_the_form_of_their_size():
-    values = (999.4, 999.5, 999.7, -999.7, 1234.5, -0.0, 0.25, None)
-    texts = ["999", "1,000", "1,000", "-1,000", "1,234", "0", "0.25", "NaN"]
-    assert [deviation(value) for value in values] == texts

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ablate.stats.estimate import estimate
-from ablate.verdict.decision import DIRECTION, LARGE, OPPOSITE, SMALL
-from ablate.verdict.kind import KINDS
+from ablate.verdict.kinds import KINDS
+from ablate.verdict.types import DIRECTION, LARGE, OPPOSITE, SMALL
 
 SPREAD = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
 HALF = 0.98  # of the 95 % interval of SPREAD around its mean; 0.75 of the 90 % interval

@@ -11,7 +11,7 @@ from hydra.types import HydraContext, RunMode
 
 from ablate.config.location import CONF
 from ablate.errors import UserError
-from ablate.evidence.form import check_arms
+from ablate.evidence.checks import check_arms
 from ablate.record.label import cut, key, say, value_text
 from ablate.sweep.cell import check_apart
 from ablate.sweep.compose import compose

@@ -6,11 +6,10 @@ import pytest
 from omegaconf import OmegaConf
 
 from ablate.errors import UserError
-from ablate.sweep.begin import components, composed
+from ablate.sweep.begin import components, composed, describe
 from ablate.sweep.cell import plain_study
 from ablate.sweep.compose import PlannedSweep
 from ablate.sweep.compose import compose as compose_cells
-from ablate.sweep.describe import describe
 from ablate.sweep.runs import planned_seeds
 
 

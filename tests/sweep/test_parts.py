@@ -10,8 +10,7 @@ import pytest
 
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
-from ablate.evidence.join import Part, _check
-from ablate.evidence.log import Sweep
+from ablate.evidence.log import Part, Sweep, _check
 
 pytestmark = pytest.mark.xdist_group("parts")
 PROBED = """

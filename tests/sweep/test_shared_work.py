@@ -7,7 +7,7 @@ import pytest
 from omegaconf import OmegaConf, open_dict
 
 from ablate.config.settle import settle
-from ablate.evidence.tuned import screening_seeds
+from ablate.evidence.registration import screening_seeds
 from ablate.sweep.begin import composed
 from ablate.sweep.cell import plain_study
 from ablate.sweep.compose import compose

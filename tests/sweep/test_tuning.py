@@ -8,7 +8,7 @@ from hydra.types import HydraContext
 from omegaconf import OmegaConf
 
 from ablate.errors import UserError
-from ablate.evidence.tuned import screening_seeds
+from ablate.evidence.registration import screening_seeds
 from ablate.sweep.cell import Cell
 from ablate.sweep.compose import PlannedSweep
 from ablate.sweep.runs import _replicates

@@ -12,7 +12,7 @@ from ablate.evidence.folder import Evidence
 from ablate.record.files import seal, write_json
 from ablate.record.label import cut
 from ablate.wandb import analysis as logged
-from ablate.wandb.analysis import log_analysis, send_analysis, summary
+from ablate.wandb.analysis import log_analysis, send_analysis
 from ablate.wandb.note import LONGEST_TITLE, advise_sync
 from ablate.words.answer import graded
 
@@ -142,14 +142,6 @@ def test_the_analysis_has_the_group_of_its_runs(tmp_path, monkeypatch):
         send_analysis(
             OmegaConf.create(LOGGER), Evidence(name, {}, {}, {}, []), {"claims": []}, tmp_path
         )
-
-
-def test_the_summary_has_every_reading_of_a_claim():
-    alike = {"id": "c", "grade": "", "effect": 1.0, "margin": 0.0, "interval": None}
-    verdicts = {"early": "supported", "late": "refuted"}
-    claims = [{**alike, "reading": name, "verdict": word} for name, word in verdicts.items()]
-    values = summary({"claims": claims})
-    assert {key: values[f"verdict/c ({key})"] for key in verdicts} == verdicts
 
 
 def test_a_sweep_says_how_to_upload_its_runs_until_they_are_uploaded(tmp_path):

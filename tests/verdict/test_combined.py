@@ -8,8 +8,8 @@ import pytest
 from ablate.config.combinations import plan_of, recipes
 from ablate.evidence.folder import Evidence
 from ablate.report.combined import sentences
-from ablate.verdict.combined import combined
-from ablate.verdict.kind import kind_of
+from ablate.verdict.designs import combined
+from ablate.verdict.kinds import kind_of
 
 DESIGN = {
     "design": "combinations",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ablate.evidence.digest import PARTS, write_about
+from ablate.evidence.checks import PARTS, write_about
 
 
 @pytest.fixture
@@ -54,10 +54,3 @@ def test_a_sweep_whose_cells_or_links_lead_elsewhere_is_refused(ask, swept, tmp_
     (copied / "cells").symlink_to(swept / "cells")
     status, message = ask(copied)
     assert (status, "cells is a link that leads out of" in message) == (2, True)
-
-
-def test_a_folder_that_takes_nothing_is_named(ask, swept, tmp_path):
-    (tmp_path / "file").touch()
-    status, message = ask(swept, f"to={tmp_path / 'file' / 'below'}")
-    assert status == 2
-    assert str(tmp_path / "file" / "below") in message

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from ablate.errors import UserError
+from ablate.evidence.checks import adapter
 from ablate.record.files import seal, write_json
-from ablate.verdict.decision import form, read_verdict
+from ablate.verdict.stored import read_verdict
+from ablate.verdict.types import Verdict
 from lab.schema import SCHEMA, schema
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,7 +22,7 @@ def test_the_committed_schema_is_that_of_the_code():
 
 @pytest.mark.parametrize("path", VERDICTS[::7], ids=lambda path: path.parent.name)
 def test_committed_verdicts_have_the_declared_types(path):
-    verdict = form().validate_json(path.read_bytes(), strict=True)
+    verdict = adapter(Verdict).validate_json(path.read_bytes(), strict=True)
     assert verdict["claims"] or verdict["arms"]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ablate.config.labels import arm_label, factor_label, level_label, option_label
+from ablate.config.labels import arm_label, level_label, option_label
 from ablate.config.location import CONF
 from ablate.phrases import in_sentence
 from ablate.report.details import details
@@ -77,13 +77,6 @@ def test_the_evidence_has_the_numbers_of_the_verdict():
             ], name
 
 
-def test_the_evidence_of_an_exact_claim_names_its_measure():
-    for path in VERDICTS:
-        for claim in json.loads(path.read_text(encoding="utf-8"))["claims"]:
-            if claim["kind"] == "exact":
-                assert claim["measures"][1:] in claim["evidence"], path.parent.name
-
-
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorial/first_verdict.md"])
 def test_an_answer_that_a_page_quotes_is_that_of_the_evidence(page):
     lines = (ROOT / page).read_text(encoding="utf-8").replace("**", "").split("\n")
@@ -114,11 +107,6 @@ def test_an_answer_that_a_page_quotes_is_that_of_the_evidence(page):
 )
 def test_arms_have_names_that_a_person_would_use(levels, label):
     assert arm_label(levels) == label
-
-
-def test_a_factor_whose_label_is_its_value_is_called_by_its_key():
-    assert factor_label("variant") == "variant"
-    assert factor_label("probe.stack") == "stack"
 
 
 def test_options_of_a_group_have_different_labels():

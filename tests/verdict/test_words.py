@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import ablate
-from ablate.verdict.kind import KINDS
+from ablate.verdict.kinds import KINDS
 from ablate.words.answer import LEFT_OPEN, evidence_line, opening, statement
 from ablate.words.reasons import TEMPLATES, caveat_text
 

@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         UserError: the source cannot be read, or no statistical rule can answer the question.
     """
-    from ablate.evidence.digest import ABOUT
+    from ablate.evidence.checks import ABOUT
     from ablate.referee.compare import compare
 
     runs, folder = arguments.source, Path(arguments.source).expanduser()

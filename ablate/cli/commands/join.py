@@ -30,9 +30,8 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         UserError: the folders cannot be joined, or the target folder already has evidence.
     """
-    from ablate.evidence.digest import ABOUT
-    from ablate.evidence.join import join
-    from ablate.evidence.log import save
+    from ablate.evidence.checks import ABOUT
+    from ablate.evidence.log import join, save
     from ablate.record.files import check_links, writing
 
     target = arguments.to

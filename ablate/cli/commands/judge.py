@@ -21,8 +21,8 @@ from ablate.errors import UserError
 
 if TYPE_CHECKING:
     from ablate.evidence.folder import Evidence
-    from ablate.evidence.types import Verdict
     from ablate.referee.compare import Comparison
+    from ablate.verdict.types import Verdict
 
 FIRST = "reading the evidence"
 WANDB = "wandb: log the verdict to W&B as a sweep does; W&B's variables have the settings"
@@ -56,13 +56,13 @@ def run(arguments: argparse.Namespace) -> None:
         _judge_table(arguments)
         return
     from ablate.console import make_console
-    from ablate.evidence.digest import ANALYSIS_LOG, keep
+    from ablate.evidence.checks import ANALYSIS_LOG, keep
     from ablate.record.files import check_links, copy_text, writing
     from ablate.report.content import slice_warning
     from ablate.report.terminal import announce
     from ablate.report.write import write_files, write_tables
     from ablate.verdict.conclude import conclude
-    from ablate.verdict.replication import RESULT
+    from ablate.verdict.stored import RESULT
 
     evidence, target = _evidence(arguments)
     verdict = conclude(evidence)
@@ -130,7 +130,7 @@ def _evidence(arguments: argparse.Namespace) -> tuple["Evidence", Path]:
     """Return the runs with their study, and the folder for the report."""
     from ablate.config.location import SMOKE
     from ablate.config.scale import NO_VERDICT
-    from ablate.evidence.digest import ABOUT, read_parts
+    from ablate.evidence.checks import ABOUT, read_parts
     from ablate.sweep.load import from_folder
 
     folder = Path(arguments.source).expanduser()

@@ -43,13 +43,12 @@ def run(arguments: argparse.Namespace) -> None:
 
     from ablate.config.location import catalogue
     from ablate.console import make_console
-    from ablate.ledger.entries import FILTERS, pick, read_entries
-    from ablate.ledger.text import as_json, lines, summary
+    from ablate.ledger.text import FILTERS, as_json, lines, pick, read_entries, summary
 
     folder = arguments.experiments or catalogue()
-    entries, warnings = read_entries(folder)
-    for warning in warnings if folder else [NO_CATALOGUE]:
-        print(f"ablate ledger: {warning}", file=sys.stderr)
+    if not folder:
+        print(f"ablate ledger: {NO_CATALOGUE}", file=sys.stderr)
+    entries = read_entries(folder)
     given = {key: value for key, value in vars(arguments).items() if value}
     wanted = {key: value for key, value in given.items() if key in FILTERS}
     words = [*arguments.words, *([arguments.word] if arguments.word else [])]

@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ablate.config.labels import arm_label
-from ablate.evidence.combined import CombinedChange
 from ablate.report.draw.style import WIDTH, draw_margin, folded, name_rows
 from ablate.report.marks import INK
+from ablate.verdict.types import CombinedChange
 
 ROW, AXIS = 0.28, 0.8  # height of a row, and of an axis with its label, in inches
 PREDICTED = "#888888"

@@ -9,13 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ablate.config.labels import arm_label, factor_label
-from ablate.evidence.types import Entry
 from ablate.metric.table import metric_in_words
 from ablate.phrases import grouped
 from ablate.report.draw.style import LABEL, LINE, WIDTH, draw_margin, folded, name_rows
 from ablate.report.marks import INK, MARKS
-from ablate.verdict.decision import INCONCLUSIVE
-from ablate.verdict.kind import KINDS
+from ablate.verdict.kinds import KINDS
+from ablate.verdict.types import INCONCLUSIVE, Entry
 
 # the unit of a slope; an exponent has none
 PER = {"linear": "per unit of", "log": "per doubling of", "log_log": ""}

@@ -13,12 +13,12 @@ from matplotlib.figure import Figure
 from ablate.config.labels import arm_label, spelled
 from ablate.config.screen import BASELINE, FACTOR
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Entry, Screen, Verdict
+from ablate.evidence.types import Screen
 from ablate.report.draw.style import WIDTH, draw_margin, folded, name_rows
 from ablate.report.marks import ARM_COLOURS, INK, MARKS
 from ablate.stats.ties import at_most
-from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SMALL
-from ablate.verdict.kind import kind_of
+from ablate.verdict.kinds import kind_of
+from ablate.verdict.types import INCONCLUSIVE, REFUTED, SMALL, Entry, Verdict
 
 FAR = 10  # the axis has no effects of more margins
 TIME, MEMORY = "measure/microseconds", "measure/bytes"  # metrics of ablate.measure.training_cost

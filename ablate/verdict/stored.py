@@ -1,7 +1,7 @@
-"""Compare the verdict on new seeds with the earlier verdict of a study.
+"""Read verdict.json, and compare it with the verdict on new seeds in contest.json.
 
-The question, the rule and the plan are the same. All random numbers are new. The new runs are not
-pooled with the old runs. The outcomes for a claim are:
+In a replication, the question, the rule and the plan are the same. All random numbers are new. The
+new runs are not pooled with the old runs. The outcomes for a claim are:
 
     reproduced      the same verdict; if supported, at least the same grade
     weaker          the same verdict with a lower grade; or undecided, while the two effects agree
@@ -14,18 +14,85 @@ estimates. A rule that only asks whether the new result is significant too would
 effects (Open Science Collaboration 2015, Science 349, aac4716, which uses several rules).
 """
 
+import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NotRequired, cast
+from typing import Any, NotRequired, TypeVar, cast
 
+from pydantic import ValidationError
 from typing_extensions import TypedDict
 
 from ablate.errors import UserError
-from ablate.evidence.form import check_form
-from ablate.evidence.types import Entry, Grade, Status, Verdict
+from ablate.evidence.checks import adapter, check_form, first_problem, read_json
 from ablate.phrases import name_of
-from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, LARGE, SUPPORTED, is_exact
+from ablate.record.files import SEAL, check_seal
+from ablate.verdict.types import (
+    DIRECTION,
+    INCONCLUSIVE,
+    LARGE,
+    SUPPORTED,
+    Answer,
+    Entry,
+    Grade,
+    Status,
+    Verdict,
+)
+
+AnEntry = TypeVar("AnEntry", bound=Entry)
+
+
+def read_verdict(path: Path) -> Verdict:
+    """Return the content of a verdict.json.
+
+    Raises:
+        UserError: the file is missing, damaged or of an earlier version, or was changed after it
+            was written.
+    """
+    again = f"run `ablate judge {path.parent}` to write it again"
+    try:
+        content = path.read_bytes()
+        adapter(Verdict).validate_json(content)
+    except (OSError, ValidationError) as error:
+        problem = first_problem(error) if isinstance(error, ValidationError) else error
+        raise UserError(f"{path} is damaged or of an earlier version: {problem}: {again}") from None
+    verdict = json.loads(content)
+    if SEAL in verdict and not check_seal(verdict):
+        raise UserError(f"{path} was edited: {again}")
+    return cast(Verdict, verdict)
+
+
+def is_exact(claim: Mapping[str, object]) -> bool:
+    """Return whether a claim in verdict.json is exact and is not about trained models.
+
+    Such a claim has no random error.
+    """
+    return claim["kind"] == "exact" and not claim["p"]
+
+
+def was_trained(verdict: Verdict) -> bool:
+    """Return whether the runs of a verdict were trained; also true if every run failed."""
+    ended = [arm for arm in verdict["arms"] if arm["metrics"]]
+    return not ended or any("steps" in arm["metrics"] for arm in ended)
+
+
+def at_each_budget(claims: Iterable[AnEntry]) -> Iterator[AnEntry]:
+    """Yield every claim of verdict.json, once for each budget at which its runs were tested.
+
+    A claim whose runs were also tested at a short budget (a smaller number of steps) follows again,
+    with its result at this budget.
+    """
+    for claim in claims:
+        yield claim
+        if "short" in claim:
+            asked: Any = {k: v for k, v in claim.items() if k not in Answer.__annotations__}
+            yield cast(AnEntry, {**asked, **claim["short"]})
+
+
+def is_short(claim: Entry) -> bool:
+    """Return whether a claim has its result at the short budget, from `at_each_budget`."""
+    return "short" in claim and claim["steps"] == claim["short"]["steps"]
+
 
 RULE = (  # the rule in words, for pages
     "Reproduced: the fresh seeds alone give the same answer, and a supported claim has at least "
@@ -172,8 +239,6 @@ def used_replicate(folder: Path, following: int) -> int | None:
 
 
 def _content(folder: Path) -> Contest | None:
-    from ablate.evidence.digest import read_json  # imports numpy
-
     path = folder / RESULT
     if not path.exists():
         return None
@@ -199,7 +264,7 @@ def asked_again(claim: Entry, contest: Iterable[Replication]) -> Replication | N
         claim: the claim in verdict.json.
         contest: the replications of all claims of the study.
     """
-    if "short" in claim and claim["steps"] == claim["short"]["steps"]:
+    if is_short(claim):
         return None
     return next((replicated for replicated in contest if _is_of(replicated, claim)), None)
 

@@ -1,4 +1,4 @@
-"""Check that evidence is as it was written, and that none of it was removed.
+"""Check that evidence has the form of its declarations, is as it was written, and is complete.
 
 study.json has a seal: a digest of each file of the evidence, and of study.json except the study
 (which the hash of its registration covers). Every function that reads evidence for a verdict checks
@@ -11,16 +11,20 @@ again without some of its runs, it differs from the manifest. The copy of the an
 evidence lists the seeds that were analysed. Each line of the manifest and of the log has a digest.
 """
 
+import gzip
 import json
+import zlib
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from pydantic import TypeAdapter, ValidationError
+
 from ablate.config.location import catalogue
 from ablate.errors import UserError
-from ablate.evidence.about import About, Begun, Seal
-from ablate.evidence.form import check_form
 from ablate.evidence.registration import digest
+from ablate.evidence.types import About, Begun, Run, Seal
 from ablate.phrases import listed
 from ablate.record.files import (
     append_line,
@@ -31,9 +35,11 @@ from ablate.record.files import (
     seal,
     write_json,
 )
+from ablate.record.label import key
 
 if TYPE_CHECKING:
     from ablate.evidence.folder import Evidence  # imports numpy
+
 
 ABOUT, REGISTERED, STATISTICS = "study.json", "registered.json", "statistics.npz"
 RUNS, SCREENING, ANALYSIS_LOG = "runs.jsonl", "screening.jsonl", "book.jsonl"
@@ -45,6 +51,82 @@ MANIFEST = "manifest.jsonl"
 FOLDER = "experiments"  # name of folders in which evidence is kept
 Record = dict[str, Any]  # a JSON object
 PER_REPLICATE = 1_000_000  # an earlier version numbered seed 3 of replicate 2 as 2,000,003
+adapter = cache(TypeAdapter[Any])  # pydantic's validator of a type
+LARGEST = 1 << 30  # bytes of a file of runs after unpacking; evidence may come from strangers
+
+
+def read_runs(path: Path) -> list[Run]:
+    """Return the runs in a file, one per line; with the ending .gz, the file is compressed.
+
+    Raises:
+        UserError: the file is missing or damaged, a line is not a run, or two runs are equal.
+    """
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+        if len(content) > LARGEST:
+            raise ValueError(f"it has more than {LARGEST:,} bytes")
+        runs = [json.loads(line) for line in content.decode().splitlines()]
+    except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
+        raise UserError(f"{path} cannot be read: {error}") from None
+    check_form(str(path), runs, list[Run])
+    check_runs(str(path), runs)
+    return runs
+
+
+def check_runs(where: str, runs: list[Any]) -> None:
+    """Raise UserError if two runs have the same number (`cell`), or the same levels, seed and tuned
+    value, or if an arm's label stands for different levels.
+    """
+    seen: dict[str, int] = {}
+    for run in runs:
+        tuned = run.get("tuned", {}).get("value")
+        for same in (str(run["cell"]), json.dumps([key(run["levels"]), run["seed"], tuned])):
+            if same in seen:
+                raise UserError(f"{where}: cells {seen[same]} and {run['cell']} are both {same}")
+            seen[same] = run["cell"]
+    check_arms(where, runs)
+
+
+def check_arms(where: str, runs: list[Any]) -> None:
+    """Raise UserError if an arm's label stands for different levels in different runs.
+
+    Tables and figures group runs by the label of their arm (`arm`).
+    """
+    first: dict[str, Any] = {}
+    for run in runs:
+        other = first.setdefault(run["arm"], run)
+        if key(other["levels"]) != key(run["levels"]):
+            raise UserError(
+                f"{where}: cells {other['cell']} and {run['cell']} are both called {run['arm']!r}, "
+                f"but their levels differ ({key(other['levels'])}, {key(run['levels'])}): "
+                "run the sweep again"
+            )
+
+
+def check_form(where: str, value: Any, form: Any) -> None:
+    """Raise UserError unless a value from a JSON file has the form of a type annotation, and all of
+    its numbers are finite.
+
+    The form of a TypedDict is an object with these keys; further keys are allowed.
+
+    Args:
+        where: description of the value, for the message.
+        value: the value.
+        form: the annotation, such as a TypedDict.
+    """
+    try:
+        adapter(form).validate_python(value, strict=True)
+    except ValidationError as error:
+        raise UserError(f"{where}: {first_problem(error)}") from None
+    if finite(value) != value:
+        raise UserError(f"{where}: a number is not finite: restore the file")
+
+
+def first_problem(error: ValidationError) -> str:
+    """Return the first problem that pydantic found, with the path of the value."""
+    first = error.errors(include_url=False)[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
 def write_about(folder: Path, about: About, registered: Mapping[str, object]) -> None:

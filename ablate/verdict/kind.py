@@ -11,13 +11,14 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 from scipy import optimize, special
 
 from ablate.config.combinations import Combinations
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Claim, Entry, Failures, Reason, Run, TableClaim, reason
+from ablate.evidence.types import Claim, Reason, Run, TableClaim, reason
 from ablate.stats.estimate import Estimate
 from ablate.stats.holm import Tests
 from ablate.stats.means import MeanDifference
@@ -25,14 +26,27 @@ from ablate.stats.power import Values, half_widths, has_spread, planned_error
 from ablate.stats.rates import Rates
 from ablate.stats.spending import ONCE
 from ablate.stats.ties import at_most
-from ablate.verdict import combined
-from ablate.verdict.contrast import Contrast, contrast
-from ablate.verdict.decidable import one_way
-from ablate.verdict.decision import REFUTED, SUPPORTED, Decision, MarginThreshold, side
+from ablate.verdict.contrast import Contrast, contrast, control
+from ablate.verdict.designs import (
+    design_of,
+    effect_of,
+    effect_of_recipes,
+    is_independent,
+    problem_of,
+    problem_of_recipes,
+)
 from ablate.verdict.exact import Exact
-from ablate.verdict.floor import FEWEST, failures, rates_of_failure
-from ablate.verdict.independent import effect_of, is_independent, problem_of
+from ablate.verdict.floor import FEWEST, failures, one_way, rates_of_failure
 from ablate.verdict.sides import ContrastError, Side, sides
+from ablate.verdict.types import (
+    REFUTED,
+    SUPPORTED,
+    Decision,
+    Entry,
+    Failures,
+    MarginThreshold,
+    side,
+)
 
 Tested = Estimate | MeanDifference | Rates
 NOTHING = Estimate(math.nan, 0, 0, math.nan, math.nan)
@@ -96,7 +110,7 @@ class Kind(ABC):
             UserError: the recorded BLEU of a run and its statistics per sentence disagree.
         """
         try:
-            if (design := combined.design_of(evidence)) is not None:
+            if (design := design_of(evidence)) is not None:
                 return self._of_combinations(claim, design, evidence)
             if is_independent(claim):
                 return self._of_independent(cast(TableClaim, claim), sides(claim, evidence))
@@ -104,7 +118,9 @@ class Kind(ABC):
         except ContrastError as problem:
             return self.finding(claim, NOTHING, problem.reason)
         effect, arms = paired.estimate, paired.sides
-        if why := one_way(claim, arms, evidence, paired.differences):
+        if why := one_way(
+            claim, arms, evidence, partial(control, claim, evidence), paired.differences
+        ):
             return self.finding(claim, effect, why, sides=arms, paired=paired)
         failed, learned = failures(claim, arms), paired.among_learned()
         # the failed runs of a table have no value, and therefore no difference
@@ -120,8 +136,8 @@ class Kind(ABC):
     def _of_combinations(self, claim: Claim, design: Combinations, evidence: Evidence) -> Finding:
         """Return the result of a claim of a study of combinations."""
         arms = sides(claim, evidence)
-        effect = combined.effect_of(claim, design, evidence)
-        problem = combined.problem_of(effect, rates_of_failure(claim, arms, ONCE))
+        effect = effect_of_recipes(claim, design, evidence)
+        problem = problem_of_recipes(effect, rates_of_failure(claim, arms, ONCE))
         return self.finding(claim, effect, problem, sides=arms, failures=failures(claim, arms))
 
     def _of_independent(self, claim: TableClaim, arms: list[Side]) -> Finding:

@@ -35,7 +35,11 @@ from ablate.stats.rates import Rates, p_values
 from ablate.stats.spending import ONCE
 from ablate.stats.ties import at_most
 from ablate.verdict.contrast import contrast
-from ablate.verdict.decision import (
+from ablate.verdict.designs import is_independent
+from ablate.verdict.exact import examine, trained_value
+from ablate.verdict.kind import POWER, Finding, Kind, arm_problems
+from ablate.verdict.sides import sides
+from ablate.verdict.types import (
     DIRECTION,
     INCONCLUSIVE,
     LARGE,
@@ -48,10 +52,6 @@ from ablate.verdict.decision import (
     side,
     thresholds,
 )
-from ablate.verdict.exact import examine, trained_value
-from ablate.verdict.independent import is_independent
-from ablate.verdict.kind.base import POWER, Finding, Kind, arm_problems
-from ablate.verdict.sides import sides
 
 PLANNED = 0.2  # proportion for which seeds are planned if a claim of stability names none
 
