@@ -223,7 +223,7 @@ def forecast(design: Combinations, plan: Plan, deviation: float, interaction: fl
     """
     # here, because they import scipy, which no start of a command may wait for
     from ablate.stats.combinations.effects import Runs
-    from ablate.stats.combinations.forecast import expected_errors
+    from ablate.stats.combinations.tuned import expected_errors
 
     runs = Runs.of(plan, sizes(design), rate_column(design))
     level, pair = imbalance(plan.levels, [*_excluded(design)])

@@ -2,36 +2,56 @@
 takes.
 
 The seconds of a run are measured: by the newest earlier sweep of the same name in the same setting,
-or by a short run (ablate.plan.sample).
+or by a short run.
 """
 
+import json
+import shutil
 import statistics
+import subprocess
+import sys
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from omegaconf import DictConfig
 
+from ablate.config.combinations import design_of, forecast
+from ablate.config.combinations import plan_of as planned
 from ablate.config.construct import construct
+from ablate.config.labels import arm_label
 from ablate.engine import Engine
 from ablate.errors import UserError
 from ablate.evidence.checks import ABOUT, file_of_runs, read_parts
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
 from ablate.evidence.types import Levels, Run, Study
+from ablate.phrases import counted
+from ablate.record.sealed import RESULT, read_sealed
 from ablate.record.types import Fingerprints
 from ablate.sweep.begin import regime
 from ablate.sweep.cell import Cell, without_seed
 from ablate.sweep.compose import Checked, PlannedSweep
 from ablate.sweep.preflight import records_of
+from ablate.sweep.tuning import UNTESTED
 from ablate.train.job import Job
 from ablate.train.weights import shared_steps
 
 OVERHEAD = 1.5  # wall time of a sweep without its runs, in multiples of the time of its plan
+STEPS = 30  # of a short run
+EVERY = 5  # steps between two lines of metrics, from which the time of a step is measured
+SHORT = (
+    *(f"budget.steps={STEPS}", "budget.short=null"),
+    *(f"budget.validate_every={STEPS}", "budget.warmup=1"),
+    *(f"trainer.log_every_n_steps={EVERY}", "logger=none", "study=null", "fresh=true"),
+)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Arm:
     """The runs of a stage of a sweep that differ only in their seed, or in the value that tunes a
     nuisance parameter.
@@ -55,17 +75,14 @@ class Arm:
         return len(self.cells) - (self.done or 0)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Plan:
     """A planned sweep.
 
     Args:
         sweep: the composed runs.
         stages: the arms that tune a nuisance parameter, and then the arms of the comparison.
-        seeds: number of seeds of the comparison.
         at_once: number of runs that execute at the same time.
-        noise: assumed standard deviation between runs of a recipe, for a study of combinations.
-        interaction: assumed standard deviation of the interaction of each two changes.
         earlier: the evidence of the newest earlier sweep of the same name in the same setting, with
             the study of this sweep.
         start: seconds in which this process has composed and checked the runs, as the sweep will.
@@ -73,12 +90,14 @@ class Plan:
 
     sweep: PlannedSweep
     stages: tuple[list[Arm], list[Arm]]
-    seeds: int
     at_once: int
     earlier: Evidence | None
-    noise: float = 1.0
-    interaction: float = 0.0
     start: float = 0.0
+
+    @property
+    def seeds(self) -> int:
+        """Number of seeds of the comparison."""
+        return len({cell.seed for cell in self.sweep.cells})
 
     @property
     def untimed(self) -> list[Arm]:
@@ -107,13 +126,7 @@ def plan_of(sweep: PlannedSweep) -> Plan:
     tuning = [*_arms(sweep.screening, checked, tuning_runs, tuned=True)]
     arms = [*_arms(sweep.cells, checked, runs, tuned=sweep.tune is None)]
     engine: Engine = construct(sweep.config.engine)
-    return Plan(
-        sweep,
-        (tuning, arms),
-        seeds=len({cell.seed for cell in sweep.cells}),
-        at_once=engine.size(sweep.config),
-        earlier=before,
-    )
+    return Plan(sweep, (tuning, arms), engine.size(sweep.config), before)
 
 
 def earlier_sweep(config: DictConfig, study: Study | None) -> Evidence | None:
@@ -162,14 +175,20 @@ def _arms(
 
 
 def _seconds(run: Run, job: Job | None) -> float:
-    """Return the seconds of an earlier run, including the steps that only its short budget took.
-
-    `job` is the job of the planned run, if the checks of the sweep have resolved it.
-    """
+    """Return the seconds of an earlier run, including the steps that only its short budget took."""
     if job is None or job.short is None or "short" not in run:
         return run["seconds"]
-    alone = 1 - shared_steps(job, job.short) / job.short.config.budget.steps
-    return run["seconds"] + alone * run["short"]["seconds"]
+    return run["seconds"] + _apart(job) / job.short.config.budget.steps * run["short"]["seconds"]
+
+
+def _apart(job: Job | None) -> int:
+    """Return the number of steps that only the short budget of a run takes.
+
+    `job` is the job of the run, if the checks of the sweep have resolved it.
+    """
+    if job is None or job.short is None:
+        return 0
+    return job.short.config.budget.steps - shared_steps(job, job.short)
 
 
 def _done(cells: Iterable[Cell], data: dict[str, Fingerprints]) -> int:
@@ -180,3 +199,135 @@ def _done(cells: Iterable[Cell], data: dict[str, Fingerprints]) -> int:
             alike.setdefault(without_seed(cell.overrides), []).append(cell)
     records = (record for members in alike.values() for record in records_of(members, data))
     return sum(record.stored_result() is not None for record in records)
+
+
+class Sample(NamedTuple):
+    """The seconds that a short run took: for a step, a validation, a test, and everything else."""
+
+    step: float
+    validation: float
+    test: float
+    rest: float
+
+    def seconds(self, config: DictConfig, job: Job | None) -> float:
+        """Return the seconds of a run with this config; `job` is None if it is not resolved."""
+        if config.probe is not None:
+            return self.rest
+        validations = -(-config.budget.steps // config.budget.validate_every)
+        tests = int(bool(config.test_splits)) * (2 if job is not None and job.short else 1)
+        steps = config.budget.steps + _apart(job)
+        return self.rest + steps * self.step + validations * self.validation + tests * self.test
+
+
+def time_arms(plan: Plan) -> None:
+    """Set the time of each arm that was not timed, from a short run of it.
+
+    As many short runs execute at the same time as in the sweep, because cores share memory and
+    caches.
+
+    Raises:
+        UserError: a short run failed.
+    """
+    # an arm of the comparison replaces its tuning runs, which are not tested
+    firsts = {str(arm.levels): arm.cells[0] for arm in plan.untimed}
+    with ThreadPoolExecutor(plan.at_once) as pool:
+        try:
+            samples = dict(zip(firsts, pool.map(_time, firsts.values()), strict=True))
+        except UserError:
+            pool.shutdown(cancel_futures=True)
+            raise
+    for arm in plan.untimed:
+        sample, cell = samples[str(arm.levels)], arm.cells[0]
+        job = plan.sweep.checked.jobs.get(cell.number)
+        arm.seconds = sample.seconds(cell.bare_config(), job)
+
+
+def _time(cell: Cell) -> Sample:
+    print(f"timing {cell.label}", flush=True)
+    with TemporaryDirectory() as results:
+        # a tuning run is tested here too, because its arm is timed only once
+        words = [word for word in cell.argv if word != UNTESTED]
+        words.append(f"budget.test_sentences={cell.arm.budget.test_sentences}")
+        done = subprocess.run(
+            [sys.executable, "-m", "ablate", *words, *SHORT, f"paths.results={results}"],
+            capture_output=True,
+            encoding="utf-8",
+            errors="backslashreplace",
+        )
+        if done.returncode:
+            last_line = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
+            raise UserError(f"the short run of {cell.label} failed: {' '.join(last_line)}")
+        (folder,) = Path(results).glob("runs/*/")
+        return _read(folder)
+
+
+def _read(folder: Path) -> Sample:
+    """Return the times in the record of a short run.
+
+    The first steps are left out of the time of a step, because they also allocate and compile.
+    """
+    wall = read_sealed(folder / RESULT)["wall_seconds"]
+    test = sum(read_sealed(path)["wall_seconds"] for path in folder.glob(f"tests/*/{RESULT}"))
+    path = folder / "metrics.jsonl"
+    lines = [json.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
+    training = [line for line in lines if "val/nll" not in line]
+    if len(training) < 2:  # a probe
+        return Sample(0.0, 0.0, 0.0, wall + test)
+    first, last = training[0], training[-1]
+    step = (last["time"] - first["time"]) / (last["step"] - first["step"])
+    validation = lines[-1]["time"] - last["time"]
+    return Sample(step, validation, test, max(0.0, wall - STEPS * step - validation))
+
+
+def lines_of(plan: Plan, noise: float, interaction: float) -> list[str]:
+    """Return the number of runs, their times, and the disk space that they need, as lines of text.
+
+    Args:
+        plan: the plan.
+        noise: assumed standard deviation between runs of a recipe, for a study of combinations.
+        interaction: assumed standard deviation of the interaction of each two changes.
+    """
+    config, (tuning, arms) = plan.sweep.config, plan.stages
+    runs = sum(len(arm.cells) for arm in (*tuning, *arms))
+    done = sum(arm.done or 0 for arm in (*tuning, *arms))
+    rows = [("arm", "runs", "done", "seconds each")]
+    rows += [_row(arm, "tuning: ") for arm in tuning] + [_row(arm) for arm in arms]
+    design = design_of(config)
+    described = forecast(design, planned(design), noise, interaction) if design else aligned(rows)
+    wall = f"unknown for {counted(len(plan.untimed), 'arm')}; sample=true times a few steps of each"
+    if plan.wall is not None:
+        wall = f"{duration(plan.wall)}, {plan.at_once} at a time"
+    folder = Path(config.paths.results).absolute()
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    free = shutil.disk_usage(existing).free / 1e9
+    sizes = (
+        f"{counted(runs, 'run')} of {counted(len(arms), 'arm')} and {counted(plan.seeds, 'seed')}"
+    )
+    return [
+        f"{config.name}: {sizes}; {done} are done",
+        *("", *described, ""),
+        f"time: {wall}",
+        f"disk: at most {plan.sweep.checked.needed / 1e9:.2f} GB, {free:.1f} GB are free",
+    ]
+
+
+def _row(arm: Arm, before: str = "") -> tuple[str, ...]:
+    done = "?" if arm.done is None else str(arm.done)
+    seconds = "-" if arm.seconds is None else f"{arm.seconds:,.1f}"
+    return f"{before}{arm_label(arm.levels) or 'baseline'}", str(len(arm.cells)), done, seconds
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows of cells as lines with aligned columns: the first to the left, others to the
+    right.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    form = "  ".join(["{:<%d}", *["{:>%d}"] * (len(widths) - 1)]) % tuple(widths)
+    return [form.format(*row).rstrip() for row in rows]
+
+
+def duration(seconds: float) -> str:
+    """Return a duration as text, in seconds, minutes or hours."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -7,6 +7,7 @@ first step of Holm's correction, so the estimate is conservative.
 """
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,8 +16,8 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import UNSTABLE
 from ablate.evidence.types import Claim, Study
 from ablate.metric.table import metric_of
-from ablate.phrases import name_of
-from ablate.plan.plan import Plan, earlier_sweep
+from ablate.phrases import counted, name_of
+from ablate.plan.plan import Plan, aligned, earlier_sweep
 from ablate.stats.estimate import Estimate
 from ablate.stats.power import has_spread
 from ablate.stats.rates import Rates
@@ -32,6 +33,7 @@ from ablate.words.reasons import sentence
 SEEDS = (4, 8, 16, 32)  # numbers of seeds, beside the planned one, for which effects are shown
 UNKNOWN = Estimate(0.0, 2, 0, 1.0, 0.0, skewness=0.0)  # one standard deviation of the difference
 STANDARD = "standard deviations"
+HUGE = 4  # standard deviations; hardly any change of a model has so large an effect
 RATE = "proportion of failed runs"
 WARNING = "According to an earlier sweep, these claims would stay undecided:"
 
@@ -107,6 +109,40 @@ def _measured(claim: Claim, plan: Plan) -> Estimate | None:
     except UserError:  # some levels have not run, or a record disagrees with its statistics
         return None
     return replace(estimate, effect=0.0, looks=ONCE) if has_spread(estimate) else None
+
+
+def power_table(seen: Sequence[Sensitivity]) -> list[str]:
+    """Return the lines of the power table: the smallest effects by the number of seeds.
+
+    The last column has the number of seeds that a claim needs, if it is known. Claims with equal
+    values share a line.
+    """
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for each in seen:
+        cells = ["-" if effect is None else f"{effect:.3g}" for effect in each.least.values()]
+        cells.append(str(each.needed or "-"))
+        alike.setdefault((each.claim["kind"], each.unit, *cells), []).append(name_of(each.claim))
+    rows: list[tuple[str, ...]] = [("claim", "kind", "unit", *map(str, seen[0].least), "needed")]
+    for values, (first, *more) in alike.items():
+        rows.append((f"{first} and {len(more)} more" if more else first, *values))
+    lines = aligned(rows)
+    if any(each.unit == STANDARD for each in seen):
+        lines.append(
+            "No earlier sweep of this name and setting tells how much runs vary, so the unit is "
+            "the standard deviation of the difference for one seed."
+        )
+    return lines
+
+
+def too_few(seeds: int, seen: Sequence[Sensitivity]) -> list[str]:
+    """Return a warning if so few seeds could show only an effect that no experiment has."""
+    least = [each.least.get(seeds) for each in seen if each.unit == STANDARD]
+    if not least or any(effect is not None and effect < HUGE for effect in least):
+        return []
+    return [
+        f"{counted(seeds, 'seed')} will probably decide nothing: even a difference of {HUGE} "
+        "standard deviations would stay undecided. Plan more seeds before you train."
+    ]
 
 
 def doubts(study: Study | None, earlier: Evidence | None) -> list[str]:

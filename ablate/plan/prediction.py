@@ -20,7 +20,7 @@ from ablate.stats.combinations.prediction import LARGEST
 from ablate.stats.estimate import Estimate
 from ablate.verdict.designs import combined, design_of
 from ablate.verdict.kinds import KINDS
-from ablate.verdict.types import SUPPORTED, Combined, PredictedPart
+from ablate.verdict.types import SUPPORTED, Combined, PredictedPart, PredictedRecipe
 
 FIRST, BEST = "first_levels", "best"  # arms
 WITHIN = 0.3  # of the predicted gain: the margin
@@ -96,33 +96,34 @@ def _without(part: PredictedPart) -> str:
 def _claims(name: str, source: str, result: Combined) -> Iterator[Mapping[str, object]]:
     """Yield the claim that gains add up, and for each change that it is worth its place."""
     best = result["best"]
-    df = round(best["df"], 1)
-    shared = {
-        "source": f"ablate predict, from the runs of {source}",
-        "metric": result["metric"],
-        "better": result["better"],
-    }
+
+    def shared(part: PredictedRecipe | PredictedPart) -> Mapping[str, object]:
+        numbers = {"gain": _round(part["gain"]), "error": _round(part["error"])}
+        return {
+            "treatment": {FACTOR: BEST},
+            "predicted": {**numbers, "df": round(best["df"], 1)},
+            "source": f"ablate predict, from the runs of {source}",
+            "metric": result["metric"],
+            "better": result["better"],
+        }
+
     yield {
         "id": f"{name}_gain",
         "statement": "The gains add up: the best recipe gains what its changes predict.",
         "kind": "equivalence",
         "margin": _round(WITHIN * best["gain"]),
         "margin_reason": f"{WITHIN:.0%} of the predicted gain",
-        "treatment": {FACTOR: BEST},
         "baseline": {FACTOR: FIRST},
-        "predicted": {"gain": _round(best["gain"]), "error": _round(best["error"]), "df": df},
-        **shared,
+        **shared(best),
     }
     for part in best["parts"][:LARGEST]:
         yield {
             "id": f"{name}_{_without(part)}",
             "statement": f"{arm_label(part['level'])} is worth its place in the best recipe.",
             "kind": "superiority",
-            "treatment": {FACTOR: BEST},
             "baseline": {FACTOR: _without(part)},
             "plan_for": _round(part["gain"]),
-            "predicted": {"gain": _round(part["gain"]), "error": _round(part["error"]), "df": df},
-            **shared,
+            **shared(part),
         }
 
 

@@ -32,9 +32,8 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import value
 from ablate.evidence.types import Levels, Question, Reason, Run, TableClaim, reason
 from ablate.metric.table import metric_of
-from ablate.stats.combinations.effects import Change, Runs, average_effects
+from ablate.stats.combinations.effects import Change, Estimates, Runs, average_effects
 from ablate.stats.combinations.interaction import interaction, strongest_pairs
-from ablate.stats.combinations.least_squares import Estimates
 from ablate.stats.combinations.prediction import predict
 from ablate.stats.combinations.tuned import best_rate, tuned_effects
 from ablate.stats.means import (

@@ -14,10 +14,10 @@ from ablate.evidence.types import Asked, Claim, Question, Reason, Registration, 
 from ablate.phrases import name_of
 from ablate.progress import track
 from ablate.stats.estimate import Estimate, sign_flip
-from ablate.stats.false_rates import false_rate, visible_noise
 from ablate.stats.holm import Tests, adjust
 from ablate.stats.means import MeanDifference
 from ablate.stats.rates import Rates
+from ablate.stats.skew import false_rate, visible_noise
 from ablate.stats.spending import ONCE, nominal
 from ablate.verdict.contrast import asked_of, control
 from ablate.verdict.exact import Exact, TrainedValue

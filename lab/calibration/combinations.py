@@ -13,9 +13,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy import stats
 
-from ablate.stats.combinations.effects import Change, Runs, additive, average_effects
+from ablate.stats.combinations.effects import Change, Estimates, Runs, additive, average_effects
 from ablate.stats.combinations.interaction import interaction
-from ablate.stats.combinations.least_squares import Estimates
 from ablate.stats.combinations.plan import Rate, draw
 from ablate.stats.combinations.prediction import predict
 from ablate.stats.combinations.tuned import tuned_effects

@@ -9,8 +9,7 @@ from omegaconf import OmegaConf
 
 from ablate.evidence.folder import Evidence
 from ablate.plan.plan import Arm, Plan
-from ablate.plan.power import sensitivities
-from ablate.plan.wording import _power, _too_few
+from ablate.plan.power import power_table, sensitivities, too_few
 from ablate.stats.estimate import Estimate
 from ablate.sweep.cell import Cell
 from ablate.sweep.compose import PlannedSweep
@@ -40,10 +39,10 @@ def seen():
         claims = [CLAIM | claim for claim in claims]
         study = {"factors": ["norm", "warmup"], "claims": claims, "seeds": seeds}
         cells = [Mock(spec=Cell, levels=arm, seed=n) for arm in ARMS for n in range(seeds)]
-        sweep = PlannedSweep(NO_CONTEXT, OmegaConf.create(), study, cells, [], [], {})
+        sweep = PlannedSweep(NO_CONTEXT, OmegaConf.create(), study, cells, cells, [], {})
         arms = [Arm(levels, [], 0, None) for levels in ARMS]
         earlier = Evidence("", study, {}, {}, [*runs]) if runs else None
-        return sensitivities(Plan(sweep, ([], arms), seeds, 1, earlier))
+        return sensitivities(Plan(sweep, ([], arms), 1, earlier))
 
     return planned
 
@@ -100,16 +99,16 @@ def test_claims_of_failed_runs_are_planned_by_exact_tests(seen):
 
 
 def test_a_part_of_a_study_has_no_power_and_equal_claims_share_a_line(seen):
-    lines = _power(seen({}, {"reading": "late"}, {"kind": "equivalence"}))
+    lines = power_table(seen({}, {"reading": "late"}, {"kind": "equivalence"}))
     assert [line.split("  ")[0] for line in lines[1:3]] == ["mine and 1 more", "mine"]
     assert math.isfinite(seen({})[0].least[8])
 
 
 @pytest.mark.parametrize(("seeds", "warned"), [(1, True), (3, True), (6, False)])
 def test_a_plan_says_that_its_seeds_are_too_few_to_decide_anything(seen, seeds, warned):
-    assert bool(_too_few(seeds, seen({}, seeds=seeds))) == warned
+    assert bool(too_few(seeds, seen({}, seeds=seeds))) == warned
 
 
 def test_measured_variation_decides_instead_of_the_number_of_seeds(seen):
     runs = earlier(*enumerate((1.0, 1.1, 0.9, 1.0)))
-    assert not _too_few(3, seen({}, seeds=3, runs=runs))
+    assert not too_few(3, seen({}, seeds=3, runs=runs))

@@ -12,13 +12,11 @@ from ablate.stats.combinations.effects import (
     Runs,
     additive,
     average_effects,
-    randomisation_p,
 )
-from ablate.stats.combinations.forecast import expected_errors
 from ablate.stats.combinations.interaction import interaction, pair_variance, strongest_pairs
 from ablate.stats.combinations.plan import Pair, Rate, draw, imbalance
 from ablate.stats.combinations.prediction import predict
-from ablate.stats.combinations.tuned import best_rate, tuned_effects
+from ablate.stats.combinations.tuned import best_rate, expected_errors, tuned_effects
 
 SIZES = (2, 2, 3, 2, 2)  # the last is the learning rate, the first is the optimizer
 RATE = Rate(factor=4, by=0)
@@ -153,15 +151,6 @@ def test_the_prediction_is_unbiased_where_the_best_levels_are_chance():
     predicted = [predict(changes, effects, 0.01 * np.eye(20)).effect for effects in noise]
     assert np.minimum(noise, 0).sum(1).mean() < -0.07
     assert np.mean(predicted) == pytest.approx(0.0, abs=0.02)
-
-
-def test_redrawn_plans_give_a_p_value():
-    scores = of_levels(RUNS, lambda a, b, c, d, r: 0.1 * b, 0.05)[:, 0]
-    p = randomisation_p(PLAN.levels, RUNS, scores, [], seed=1, redrawn=49)
-    effects = average_effects(RUNS, scores[:, None])
-    one_sided = effects.p_at_most(0.0)[:, 0]
-    assert p[RUNS.changes.index(Change(1, 1))] == 0.02
-    assert p == pytest.approx(2 * np.minimum(one_sided, 1 - one_sided), abs=0.25)
 
 
 @pytest.mark.parametrize("tuned", [False, True])

@@ -5,20 +5,18 @@ import pytest
 from scipy import stats
 
 from ablate.stats.estimate import estimate
-from ablate.stats.false_rates import (
+from ablate.stats.holm import adjust
+from ablate.stats.skew import (
     CLUSTERED,
     FEW,
+    FURTHEST,
     HIDDEN,
     MEASURED,
     SKEWED,
-    false_rate,
-    in_clusters,
-)
-from ablate.stats.holm import adjust
-from ablate.stats.skew import (
-    FURTHEST,
     corrected,
     correction,
+    false_rate,
+    in_clusters,
     is_visible,
     of_wider,
     skewness,

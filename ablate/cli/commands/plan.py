@@ -9,11 +9,8 @@ example:
 """
 
 import argparse
-import json
 import sys
 import time
-from contextlib import redirect_stdout
-from dataclasses import replace
 
 from ablate.cli.parser import NUMBER, Parser, one_of
 
@@ -23,7 +20,6 @@ FIRST = "composing and checking the runs"
 def add_arguments(parser: Parser) -> None:
     """Declare whether arms are timed; all other arguments are overrides of the config."""
     parser.takes_overrides = parser.takes_flags = True
-    parser.add_argument("--json", action="store_true", help="print the plan as JSON")
     about = "time a few steps of each arm without a timed run"
     parser.add_key("sample", about, one_of("true", "false"))
     parser.add_key("noise", "combinations: standard deviation between runs of a recipe", NUMBER)
@@ -49,23 +45,27 @@ def run(arguments: argparse.Namespace) -> None:
 
     words = given.overrides
     place = (given.config_dir, given.config_path, given.config_name)
-    with redirect_stdout(sys.stderr if arguments.json else sys.stdout):
-        check_files(config_folders(given.config_dir, words))
-        with composed(words, *place) as sweep:
-            from ablate.sweep.runs import plan_runs
+    check_files(config_folders(given.config_dir, words))
+    with composed(words, *place) as sweep:
+        from ablate.sweep.runs import plan_runs
 
-            planned = plan_runs(*sweep)
-            from ablate.plan.plan import plan_of  # torch; a misspelt key need not wait for it
+        planned = plan_runs(*sweep)
+        from ablate.plan.plan import (
+            lines_of,
+            plan_of,
+            time_arms,
+        )  # torch; a misspelt key need not wait for it
 
-            plan = plan_of(planned)
-        plan = replace(plan, noise=arguments.noise or 1.0, interaction=arguments.interaction or 0.0)
-        plan = replace(plan, start=time.monotonic() - begun)
-        if arguments.sample == "true" and plan.untimed:
-            from ablate.plan.sample import sampled
+        plan = plan_of(planned)
+    plan.start = time.monotonic() - begun
+    if arguments.sample == "true":
+        time_arms(plan)
+    from ablate.plan.power import WARNING, doubts, power_table, sensitivities, too_few
 
-            plan = sampled(plan)
-    from ablate.plan.power import doubts, sensitivities
-    from ablate.plan.wording import as_data, format_plan
-
-    whole = (plan, sensitivities(plan), doubts(plan.sweep.study, plan.earlier))
-    print(json.dumps(as_data(*whole), indent=1) if arguments.json else format_plan(*whole))
+    lines = lines_of(plan, arguments.noise or 1.0, arguments.interaction or 0.0)
+    if seen := sensitivities(plan):
+        lines += ["", "Smallest effect that has 80 % power, by the number of seeds:"]
+        lines += [*power_table(seen), *too_few(plan.seeds, seen)]
+    if doubtful := doubts(plan.sweep.study, plan.earlier):
+        lines += ["", WARNING, *(f"  {doubt}" for doubt in doubtful)]
+    print("\n".join(lines))

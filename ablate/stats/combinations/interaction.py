@@ -16,8 +16,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special
 
-from ablate.stats.combinations.effects import Change, Runs, additive
-from ablate.stats.combinations.least_squares import LeastSquares
+from ablate.stats.combinations.effects import Change, LeastSquares, Runs, additive
 from ablate.stats.holm import adjust
 
 STRONGEST = 5

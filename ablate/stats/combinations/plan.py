@@ -124,15 +124,6 @@ def _joint(factor: int, level: int, rate: Rate, rates: int) -> list[tuple[int, i
     return [(factor, level * rates + number) for number in range(rates)]
 
 
-def redraw(
-    levels: Levels, factor: int, excluded: Sequence[Pair], rng: np.random.Generator
-) -> Int[np.ndarray, " recipes"]:
-    """Return new random levels of one factor, balanced against the levels of the other factors."""
-    columns = levels.copy()
-    columns[:, factor] = rng.permutation(columns[:, factor])
-    return _balanced(columns, factor, excluded)
-
-
 def imbalance(levels: Levels, excluded: Sequence[Pair]) -> tuple[int, float]:
     """Return the largest difference between the counts of two levels of a factor, and the largest
     deviation of the count of a pair of levels from its expected count.

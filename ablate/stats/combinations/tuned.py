@@ -15,6 +15,12 @@ jackknife is subtracted); MacKinnon, Nielsen and Webb 2023, arXiv:2205.03285 (cl
 Differs: the variance is never below the variance with fixed choices.
 Expect: with a single split and rates that are almost equal, the error of the choice is as large as
 the error of the estimate, and an interval that ignores it is too short.
+
+A plan can be forecast before any run: the variance of an effect with weights w of its runs is the
+sum over recipes of s^2 sum(w^2) + d^2 (sum w)^2. Here s is the deviation between runs of a recipe,
+and d is the deviation of recipes around the sum of their effects (Searle, Casella and McCulloch
+1992, Variance Components). The forecast takes each rate as the chosen one in turn, and does not
+contain the error of the choice.
 """
 
 from dataclasses import dataclass
@@ -22,8 +28,16 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from ablate.stats.combinations.effects import Columns, Runs, additive, average_effects
-from ablate.stats.combinations.least_squares import Estimates, LeastSquares, Scores
+from ablate.stats.combinations.effects import (
+    Columns,
+    Estimates,
+    LeastSquares,
+    Runs,
+    Scores,
+    additive,
+    average_effects,
+)
+from ablate.stats.combinations.interaction import pair_variance
 
 SPLITS = 10
 
@@ -215,3 +229,37 @@ def cell_columns(runs: Runs, factor: int) -> tuple[Cells, Columns]:
     other_factors = sorted({change.factor for change in runs.changes} - {factor, runs.rate.by})
     parts = (np.eye(cells.size)[number], *map(runs.dummies, other_factors), runs.thirds())
     return cells, np.concatenate(parts, 1)
+
+
+def expected_errors(
+    runs: Runs, run_deviation: float, pair_deviation: float, *, tuned: bool
+) -> Float[np.ndarray, " changes"]:
+    """Return the standard error that the effect of each change will have.
+
+    Args:
+        runs: all runs of the plan.
+        run_deviation: standard deviation between runs of a recipe.
+        pair_deviation: standard deviation of the interaction of each two changes.
+        tuned: whether the effects are those at chosen learning rates, not average effects.
+    """
+    of_recipe = pair_deviation**2 * pair_variance(runs)
+    if not tuned or runs.rate is None:
+        weights = additive(runs).operator[1 : 1 + len(runs.changes)]
+        return np.sqrt(_variance(runs, weights, run_deviation**2, of_recipe))
+    errors = []
+    for factor in dict.fromkeys(change.factor for change in runs.changes):
+        cells, columns = cell_columns(runs, factor)
+        operator = LeastSquares(columns, runs.recipe, runs.recipes).operator
+        means = np.moveaxis(operator[cells].mean(1), 1, 0)  # rates, levels, runs
+        variances = [
+            _variance(runs, level[1:] - level[:1], run_deviation**2, of_recipe) for level in means
+        ]
+        errors.append(np.sqrt(np.mean(variances, 0)))
+    return np.concatenate(errors)
+
+
+def _variance(
+    runs: Runs, weights: Float[np.ndarray, "changes runs"], of_run: float, of_recipe: float
+) -> Float[np.ndarray, " changes"]:
+    by_recipe = weights @ (runs.recipe[:, None] == np.unique(runs.recipe))
+    return np.asarray(of_run * (weights**2).sum(1) + of_recipe * (by_recipe**2).sum(1))
