@@ -1,7 +1,7 @@
 """`python -m ablate`: the same as the console script `ablate`."""
 
 from ablate.cli.main import main as run_command_line
-from ablate.cli.streams import prepare_streams, use_utf8
+from ablate.cli.process import prepare_streams, use_utf8
 
 
 def main() -> None:

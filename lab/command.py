@@ -3,7 +3,7 @@
 import sys
 
 from ablate.cli.main import run_command
-from ablate.cli.statuses import exit_statuses
+from ablate.cli.process import exit_statuses
 
 
 def main(module: str) -> None:

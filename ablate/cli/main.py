@@ -10,7 +10,7 @@ from importlib import import_module
 from ablate import __version__
 from ablate.cli import commands
 from ablate.cli.parser import Parser, unknown
-from ablate.cli.statuses import exit_statuses
+from ablate.cli.process import exit_statuses
 from ablate.config.location import leave_current_folder, search_current_folder
 from ablate.errors import UserError
 
@@ -32,7 +32,6 @@ GROUPS = {
     ),
     "runs that were trained elsewhere, and several machines": (*("compare", "power", "join"),),
 }
-RENAMED = {"levels": "options", "contest": "reproduce"}  # former names, for one release
 # Commands that were removed, with what replaces them; this table goes with version 1.1.
 GONE = {
     "clean": "rm -r results/runs/IDENTITY removes a run, and rm -r cache the caches",
@@ -42,14 +41,13 @@ GONE = {
     "site": "run make site in a clone",
     "upload": "wandb sync results/runs/*/wandb/offline-run-* uploads runs that were offline",
 }
-MOVED_TO_LAB = ("calibrate", "examples", "index", "noise", "toy")
 STATUSES = "exit status: 0 done, 1 the work failed, 2 the input is wrong, 130 Ctrl-C, 143 SIGTERM"
 
 
 def main() -> None:
     """Run the command of the command line, and exit with one of the statuses in `STATUSES`."""
     leave_current_folder()
-    first, *rest = _renamed(sys.argv[1:]) or [""]
+    first, *rest = sys.argv[1:] or [""]
     with exit_statuses(f"ablate {first}" if first in names() else "ablate"):
         _run(first, rest)
         sys.stdout.flush()
@@ -65,8 +63,6 @@ def _run(first: str, rest: list[str]) -> None:
         return
     if first in GONE:
         raise UserError(f"the command {first} is gone: {GONE[first]}")
-    if first in MOVED_TO_LAB:
-        raise UserError(f"{first} is for maintainers: run python -m lab.{first} in a clone")
     if first and "=" not in first and not first.startswith(("-", "~")):
         raise UserError(_no_command(first))
     from ablate.cli.train import train  # imports Hydra
@@ -99,17 +95,6 @@ def run_command(prog: str, module: str, words: list[str]) -> None:
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of a pipe has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _renamed(words: list[str]) -> list[str]:
-    """Replace the old name of a renamed command in a command line by its new name, and print a
-    notice.
-    """
-    if not words or words[0] not in RENAMED:
-        return words
-    new = RENAMED[words[0]]
-    print(f"ablate {words[0]} is now ablate {new}", file=sys.stderr)
-    return [new, *words[1:]]
 
 
 def _no_command(word: str) -> str:

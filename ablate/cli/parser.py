@@ -1,22 +1,20 @@
-"""Parse `key=value` arguments, and report each error as one sentence."""
+"""Parse `key=value` arguments beside those of argparse, and raise each error as one sentence."""
 
 import argparse
 import math
 import re
-import textwrap
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from itertools import pairwise, starmap
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from ablate.errors import UserError, suggestion
 
-KEY = re.compile(r"[a-z][\w.]*(?==)")
+PAIR = re.compile(r"[a-z][\w.]*=")
+USAGE = {None: "{}", "?": "[{}]", "*": "[{} ...]", "+": "{} [...]"}  # by number of arguments
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(NamedTuple):
     """The type of an argument's value.
 
     Args:
@@ -28,6 +26,13 @@ class Kind:
     example: str
     allowed: str
     convert: Callable[[str], Any]
+
+    def read(self, text: str) -> Any:
+        """Return the value of a text, as argparse asks for it."""
+        try:
+            return self.convert(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text}: it must be {self.allowed}") from None
 
 
 def _finite(text: str) -> float:
@@ -84,12 +89,12 @@ PATH = Kind("PATH", "a path", lambda text: Path(text).expanduser())
 FOLDER = Kind("FOLDER", "a folder that exists", _existing)
 
 
-@dataclass(frozen=True)
-class _Key:
-    help: str
-    kind: Kind
-    default: Any
-    required: bool
+class _Grouped(argparse.Action):
+    """Collect the values of all keys of a group, such as `search.size=5`, in a dictionary."""
+
+    def __call__(self, _: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        name, value = values
+        setattr(namespace, self.dest, {**getattr(namespace, self.dest), name: value})
 
 
 class Parser(argparse.ArgumentParser):
@@ -98,8 +103,6 @@ class Parser(argparse.ArgumentParser):
     """
 
     def __init__(self, prog: str, description: str, usage: str | None = None) -> None:
-        self.options: set[str] = set()
-        self.taking: set[str] = set()  # options whose value is the next word
         super().__init__(
             prog=prog,
             usage=usage,
@@ -107,22 +110,14 @@ class Parser(argparse.ArgumentParser):
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        self.keys: dict[str, _Key] = {}
+        self.keys: dict[str, argparse.Action] = {}
         self.takes_overrides = False
         self.takes_flags = False  # of Hydra; they become a part of the overrides
-
-    def add_argument(self, *names: Any, **settings: Any) -> argparse.Action:
-        """Declare an argument as `argparse.ArgumentParser.add_argument` does."""
-        action = super().add_argument(*names, **settings)
-        self.options |= {*action.option_strings}
-        self.taking |= {name for name in action.option_strings if action.nargs is None}
-        return action
 
     def add_option(self, name: str, about: str, kind: Kind = TEXT, *short: str) -> None:
         """Declare an option `--name VALUE`, with its short forms."""
         metavar = name.rpartition("-")[2].upper()
-        convert = _checked(name, kind)
-        self.add_argument(f"--{name}", *short, help=about, metavar=metavar, type=convert)
+        self.add_argument(f"--{name}", *short, help=about, metavar=metavar, type=kind.read)
 
     def add_key(
         self, name: str, help: str, kind: Kind = TEXT, default: Any = None, required: bool = False
@@ -132,10 +127,23 @@ class Parser(argparse.ArgumentParser):
         A name that ends in a dot, such as `search.`, accepts all keys with this prefix. Their
         values become a dictionary.
         """
-        if not self.keys:  # only shown in the help; `read` removes the pairs before argparse parses
-            self.add_argument("rest", nargs="*", default=[], metavar="key=value", help="see keys")
-        self.keys[name] = _Key(help, kind, default, required)
-        self.epilog = "\n".join(["keys:", *starmap(_line, self.keys.items())])
+        allowed = "" if kind.example in ("TEXT", "PATH") else f"; {kind.allowed}"
+        values = default if isinstance(default, list) else [default]
+        usual = ",".join(str(value) for value in values if value is not None)
+        about = f"{help}{allowed}{f' (default: {usual})' if usual else ''}".replace("%", "%%")
+        settings: dict[str, Any] = {"help": about, "metavar": "", "required": required}
+        if name.endswith("."):
+
+            def pair(text: str) -> tuple[str, Any]:
+                key, _, value = text.partition("=")
+                return key, kind.read(value)
+
+            settings |= {"type": pair, "action": _Grouped, "default": {}, "dest": name[:-1]}
+        else:
+            settings |= {"type": kind.read, "default": default}
+        action = self.add_argument(f"--{name}", **settings)
+        action.option_strings = [f"{_shown(name)}{kind.example}"]  # in the help and in errors
+        self.keys[name] = action
 
     def add_keys_of_run(self) -> None:
         """Declare the arguments that name a finished run, its trusted packages, the device and the
@@ -157,96 +165,45 @@ class Parser(argparse.ArgumentParser):
         Raises:
             UserError: an argument is unknown or missing, or its value is not allowed.
         """
-        pairs, overrides, rest = self._split(words)
-        for pair in pairs:
-            self._check(pair.partition("=")[0])
-        namespace, extra = self.parse_known_args(rest)
-        if extra := [*getattr(namespace, "rest", []), *extra]:
-            raise UserError(self._unknown(extra[0]))
-        for name, key in self.keys.items():
-            setattr(namespace, name.rstrip("."), {} if name.endswith(".") else key.default)
-        namespace.overrides = overrides
-        for pair in pairs:
-            self._set(namespace, *pair.split("=", 1))
-        for name, key in self.keys.items():
-            if key.required and getattr(namespace, name) is None:
-                raise UserError(f"{name}= is missing: {key.help}")
-        return namespace
-
-    def _is_pair(self, word: str) -> bool:
-        """Return whether a word is an argument `name=value`.
-
-        After the prefix of a group of keys, such as `where.`, a name may contain any character.
-        """
-        groups = tuple(name for name in self.keys if name.endswith("."))
-        return bool(KEY.match(word)) or ("=" in word and word.startswith(groups))
-
-    def _split(self, words: list[str]) -> tuple[list[str], list[str], list[str]]:
-        """Split the words of a command line into pairs `name=value` of this command, overrides of
-        the config, and words for argparse.
-        """
-        pairs: list[str] = []
-        overrides: list[str] = []
-        rest: list[str] = []
+        own, overrides = [], []
         for before, word in pairwise(["", *words]):
-            name, equals, _ = word.partition("=")
+            name, equals, value = word.partition("=")
+            group = f"{name.partition('.')[0]}."
+            option = self._option_string_actions.get(before)
             is_override = word.startswith("~") or (equals and not word.startswith("-"))
-            if before in self.taking or name in self.options:
-                rest.append(word)  # an option, or a value such as a.csv in `--source a.csv`
-            elif name in self.keys or not self.takes_overrides:
-                (pairs if self._is_pair(word) else rest).append(word)
+            key = name if name in self.keys else group
+            if name in self._option_string_actions or (option and option.nargs is None):
+                own.append(word)  # an option, or a value such as a=b.csv in `--source a=b.csv`
+            elif equals and key in self.keys and name != group:
+                if not value:
+                    raise UserError(f"{name}= has no value")
+                own.append(f"--{word}" if key == name else f"--{key}={word.removeprefix(key)}")
+            elif self.takes_flags or (self.takes_overrides and is_override):
+                overrides.append(word)
+            elif PAIR.match(word):
+                raise UserError(self._unknown(f"{name}="))
             else:
-                (overrides if is_override or self.takes_flags else rest).append(word)
-        return pairs, overrides, rest
-
-    def _check(self, name: str) -> None:
-        group, dot, rest = name.partition(".")
-        if f"{group}{dot}" not in self.keys or (dot and not rest):
-            raise UserError(self._unknown(f"{name}="))
+                own.append(word)
+        namespace, extra = self.parse_known_args(own)
+        if extra:
+            raise UserError(self._unknown(extra[0]))
+        namespace.overrides = overrides
+        return namespace
 
     def _unknown(self, given: str) -> str:
         more = "; an override is key=value, or +key=value" if self.takes_overrides else ""
         return unknown("argument", given, map(_shown, self.keys)) + more
 
-    def _set(self, namespace: argparse.Namespace, name: str, text: str) -> None:
-        group, dot, rest = name.partition(".")
-        key = self.keys[f"{group}{dot}"]
-        if not text:
-            raise UserError(f"{name}= has no value: it must be {key.kind.allowed}")
-        try:
-            value = key.kind.convert(text)
-        except ValueError:
-            raise UserError(f"{name}={text}: it must be {key.kind.allowed}") from None
-        if dot:
-            getattr(namespace, group)[rest] = value
-        else:
-            setattr(namespace, name, value)
+    def format_help(self) -> str:
+        """Return the help, with a usage that fits in a line."""
+        places = (action for action in self._actions if not action.option_strings)
+        words = [USAGE[place.nargs].format(place.metavar) for place in places]  # type: ignore[index]
+        self.usage = self.usage or " ".join([self.prog, *words, "[argument ...]"])
+        return re.sub(r" +$", "", super().format_help(), flags=re.MULTILINE)
 
     def error(self, message: str) -> NoReturn:
-        """Raise a UserError with argparse's message, instead of printing it and exiting."""
+        """Raise the message as UserError, instead of printing it and exiting."""
         raise UserError(message)
-
-
-def _checked(name: str, kind: Kind) -> Callable[[str], Any]:
-    """Return the function that converts the value of an option `--name`."""
-
-    def convert(text: str) -> Any:
-        try:
-            return kind.convert(text)
-        except ValueError:
-            raise UserError(f"--{name} {text}: it must be {kind.allowed}") from None
-
-    return convert
-
-
-def _line(name: str, key: _Key) -> str:
-    """Return the help on an argument `name=value`, wrapped to lines of 98 characters."""
-    left = f"  {_shown(name)}{key.kind.example}"
-    allowed = "" if key.kind in (TEXT, PATH) else f"; {key.kind.allowed}"
-    values = key.default if isinstance(key.default, list) else [key.default]
-    default = ",".join(str(value) for value in values if value is not None)
-    description = f"{key.help}{allowed}{f' (default: {default})' if default else ''}"
-    return textwrap.fill(description, 98, initial_indent=f"{left:23}", subsequent_indent=" " * 23)
 
 
 def _shown(name: str) -> str:

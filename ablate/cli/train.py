@@ -4,19 +4,16 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import hydra
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from ablate.cli.statuses import FULL_ERROR, WITH_TRACEBACK, exit_statuses
+from ablate.cli.process import FULL_ERROR, WITH_TRACEBACK, exit_statuses
 from ablate.config.annotations import check_words
 from ablate.config.check import check_groups
 from ablate.config.location import CONF, catalogue_folders, config_folders
@@ -59,8 +56,6 @@ def train() -> None:
         UserError: the config cannot be composed.
     """
     given = read_words(sys.argv[1:])
-    if not given.multirun:
-        _check_single(given.overrides)
     check_files(config_folders(given.config_dir, given.overrides))
     # argparse rejects overrides on both sides of a flag
     flags = [word for word in given.words if word not in given.overrides]
@@ -100,45 +95,23 @@ def read_words(words: Sequence[str]) -> argparse.Namespace:
     return given
 
 
-def _check_single(words: Sequence[str]) -> None:
-    """Raise UserError for an override with several values in a command without -m."""
-    for word in words:
-        with suppress(HydraException):  # Hydra reports an override that it cannot read
-            (override,) = OverridesParser.create().parse_overrides([word])
-            if override.is_sweep_override():
-                raise UserError(f"{word} has several values: add -m to train with each of them")
-
-
 def check_files(folders: Sequence[str]) -> None:
-    """Raise UserError if Hydra would misread or ignore a YAML file of the catalogue or of the user.
-
-    After a byte-order mark, Hydra does not recognise the line `# @package _global_`. Of two files
-    with the same name, it uses the file of `ablate` or of the catalogue.
-
-    Raises:
-        UserError: a file is not UTF-8, begins with a byte-order mark, or has the name but not the
-            content of another file.
+    """Raise UserError if a YAML file of the catalogue or of the user has the name but not the
+    content of another file: Hydra would use the file of `ablate` or of the catalogue.
     """
-    places = {path: folder for folder in catalogue_folders() for path in folder.rglob("*.yaml")}
     options: dict[Path, Path] = {}  # the files that Hydra uses
-    for path, folder in places.items():
-        name = path.relative_to(folder)
-        options.setdefault(name, CONF / name if (CONF / name).is_file() else path)
-        _check_name(path, options[name])
+    for folder in catalogue_folders():
+        for path in folder.rglob("*.yaml"):
+            name = path.relative_to(folder)
+            options.setdefault(name, CONF / name if (CONF / name).is_file() else path)
+            _check_name(path, options[name])
     if not folders:
         return
-    from ablate.data.text import MARK, read_raw_text  # imports NumPy
-
     options |= {path.relative_to(CONF): path for path in CONF.rglob("*.yaml")}
-    groups = sorted({name.parent for name in options})
+    groups = sorted({name.parent for name in options} - {Path(".")})
     for place in map(Path, folders):
         for file in (file for group in groups for file in (place / group).glob("*.yaml")):
-            if read_raw_text(file).startswith(MARK):
-                raise UserError(
-                    f"{file} begins with a byte-order mark: save it as UTF-8 without one"
-                )
-            if file.parent != place:
-                _check_name(file, options.get(file.relative_to(place), file))
+            _check_name(file, options.get(file.relative_to(place), file))
 
 
 def _check_name(path: Path, used: Path) -> None:

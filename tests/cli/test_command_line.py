@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ablate.cli.main import GONE, RENAMED, names
+from ablate.cli.main import names
 from ablate.cli.train import check_files, read_words
 from ablate.config.location import CONF
 from ablate.errors import UserError
@@ -70,20 +70,6 @@ def test_the_first_line_of_a_command_waits_for_nothing_heavy(name, tmp_path):
     assert heavy == ""
 
 
-@pytest.mark.parametrize(("former", "name"), RENAMED.items())
-def test_a_former_name_works_and_says_the_new_one(command, former, name):
-    status, out, error = command(former, "--help")
-    assert (status, error) == (0, f"ablate {former} is now ablate {name}\n")
-    assert out.startswith(f"usage: ablate {name} ")
-
-
-@pytest.mark.parametrize("name", sorted({*GONE} - {*names()}))
-def test_a_command_that_is_gone_names_what_replaces_it(command, name):
-    status, out, error = command(name, "results")
-    assert (status, out) == (2, "")
-    assert error == f"ablate: the command {name} is gone: {GONE[name]}\n"
-
-
 @pytest.mark.parametrize("words", [["--help"], ["ledger"]])
 def test_what_needs_no_model_imports_nothing_heavy(words):
     code = IMPORTED.format(heavy=set(HEAVY), words=words)
@@ -101,17 +87,11 @@ def test_the_help_of_a_command_says_what_it_takes(command, name):
     assert max(map(len, printed.splitlines())) <= 100
 
 
-def test_the_version_is_that_of_the_package(command):
-    from ablate import __version__
-
-    assert command("--version")[:2] == (0, f"ablate {__version__}\n")
-
-
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["legder"], "ablate: unknown command legder: did you mean ledger? allowed here is "),
-        (["ledger", "--alle"], "ablate ledger: unknown argument --alle: allowed here is word="),
+        (["legder"], "ablate: unknown command legder: did you mean ledger?"),
+        (["ledger", "--alle"], "ablate ledger: unknown argument --alle:"),
     ],
 )
 def test_a_mistake_is_one_sentence(command, words, sentence):
@@ -144,16 +124,6 @@ def test_a_command_that_is_interrupted_says_so_by_its_status(command, monkeypatc
 
     monkeypatch.setattr("ablate.cli.commands.ledger.run", interrupt)
     assert command("ledger")[0] == 130
-
-
-def test_a_reader_that_stops_early_is_no_error():
-    code = "import sys; sys.argv = ['ablate', 'options']; from ablate.__main__ import main; main()"
-    command = [sys.executable, "-c", code]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, cwd=ROOT, **pipes) as process:
-        process.stdout.close()
-        assert process.stderr.read() == b""
-    assert process.returncode == 0
 
 
 def test_a_command_is_one_file_in_the_folder(command, monkeypatch, tmp_path):
@@ -195,26 +165,6 @@ def test_an_option_of_the_user_needs_a_name_of_its_own(tmp_path):
     (group_folder / "layer_norm.yaml").write_text("eps: 1.0\n")
     with pytest.raises(UserError, match="layer_norm.yaml has the same name"):
         check_files([str(tmp_path)])
-
-
-@pytest.mark.parametrize("folder", ["model/position"])
-@pytest.mark.parametrize(
-    ("content", "named"),
-    [
-        ("\ufeffseed: 3\n".encode(), "byte-order mark"),
-        ("name: böse\n".encode("latin-1"), "line 1 has the byte 0xf6"),
-        ("seed: 3\nname: böse\n".encode("utf-16-le"), "UTF-8"),
-    ],
-)
-def test_a_config_that_hydra_would_misread_is_refused(tmp_path, folder, content, named):
-    file = tmp_path / folder / "mine.yaml"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes("seed: 3 # böse\r\n".encode())
-    check_files([str(tmp_path)])
-    file.write_bytes(content)
-    with pytest.raises(UserError, match=named) as refusal:
-        check_files([str(tmp_path / "other"), str(tmp_path)])
-    assert "mine.yaml" in str(refusal.value)
 
 
 @pytest.mark.parametrize("words", ["a=1 --cfg job b=2", "--cfg job a=1 b=2", "a=1 b=2 -m"])

@@ -62,22 +62,6 @@ def test_every_experiment_has_a_line_with_its_title(command, own_folder):
     assert all(lines[name].startswith(experiment_title(name).title) for name in NAMES)
 
 
-def test_a_package_on_the_search_path_is_listed(command, own_folder, monkeypatch):
-    (own_folder / "__init__.py").touch()
-    monkeypatch.setattr("sys.path", [str(own_folder.parent), *__import__("sys").path])
-    assert "(in " in command("options", "flavour", "hydra.searchpath=[pkg://own]")[1]
-
-
-@pytest.mark.parametrize(
-    "words",
-    [["nosuch"], ["flavour"], ["--config-dir", "nosuch"], ["hydra.searchpath=[nosuch]"], ["a=b"]],
-)
-def test_what_is_not_there_is_refused(command, words):
-    status, out, error = command("options", *words)
-    assert (status, out, error.count("\n")) == (2, "", 1)
-    assert "nosuch" in error or "flavour" in error or "a=b" in error
-
-
 def test_a_program_can_read_the_options(command):
     status, out, _ = command("options", "model/position", "--json")
     listed = json.loads(out)
@@ -115,12 +99,3 @@ def test_a_plan_shows_the_config_as_training_does(command, own_folder):
         "plan", "--config-dir", own_folder, "+flavour=sweet", "--cfg", "job", "sample=true"
     )
     assert shown[0] == 0 and "name: sweet" in shown[1]
-
-
-@pytest.mark.parametrize("content", [b"a: [\n", b"a: \xe4\n", None])
-def test_an_option_that_cannot_be_read_is_named(command, tmp_path, content):
-    path = tmp_path / "schedule" / "mine.yaml"
-    path.parent.mkdir()
-    path.write_bytes(content) if content is not None else path.mkdir()
-    status, _, error = command("options", "schedule", "--config-dir", tmp_path)
-    assert status == 2 and "mine.yaml" in error and error.count("\n") == 1, error

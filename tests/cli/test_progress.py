@@ -7,7 +7,7 @@ import time
 import pytest
 
 from ablate import progress
-from ablate.progress import Work, track
+from ablate.progress import track
 
 
 class Terminal(io.StringIO):
@@ -53,9 +53,3 @@ def test_work_inside_of_work_shows_nothing(often, capsys):
         list(track(slow(3), "inner work", 3))
     assert "outer work" in (printed := capsys.readouterr().err)
     assert "inner work" not in printed
-
-
-def test_work_whose_output_would_be_disturbed_shows_nothing(often, capsys):
-    with Work("translating lines", shown=False):
-        time.sleep(0.05)
-    assert capsys.readouterr().err == ""

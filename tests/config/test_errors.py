@@ -3,7 +3,7 @@
 import hydra
 import pytest
 
-from ablate.cli.statuses import exit_statuses
+from ablate.cli.process import exit_statuses
 from ablate.config.check import check, check_groups
 from ablate.config.location import CONF
 from ablate.errors import CallbackError, UserError
@@ -69,7 +69,7 @@ def test_a_traceback_is_shown_where_it_is_asked_for_or_a_library_is_not_to_blame
         end(hydra.errors.HydraException("x"))
     with pytest.raises(ZeroDivisionError):
         end(ZeroDivisionError("x"))
-    monkeypatch.setattr("ablate.cli.statuses.WITH_TRACEBACK", True)
+    monkeypatch.setattr("ablate.cli.process.WITH_TRACEBACK", True)
     with pytest.raises(hydra.errors.HydraException):
         end(hydra.errors.HydraException("x"))
 

@@ -139,5 +139,5 @@ def test_the_largest_seed_of_a_generator_is_the_largest_seed():
     add_arguments(parser)
     largest = parser.read(["checkpoint=x", f"seed={2**64 - 1}"]).seed
     assert torch.Generator().manual_seed(largest).initial_seed() == 2**64 - 1
-    with pytest.raises(UserError, match=f"seed={2**64}: .* at most {2**64 - 1}$"):
+    with pytest.raises(UserError, match=f"at most {2**64 - 1}"):
         parser.read(["checkpoint=x", f"seed={2**64}"])

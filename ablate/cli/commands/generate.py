@@ -12,7 +12,6 @@ import argparse
 import sys
 
 from ablate.cli.parser import Kind, Parser, whole
-from ablate.cli.streams import check_open
 
 FIRST = "loading the model"
 
@@ -43,7 +42,6 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         UserError: the run or the prompt cannot be used.
     """
-    check_open("generate")
     raw = sys.stdin.buffer.read()
     from ablate.search import Sampling  # only now: they import torch
     from ablate.train.apply import read_prompt, writer_of

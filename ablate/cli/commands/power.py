@@ -6,7 +6,6 @@ example:
 """
 
 import argparse
-from dataclasses import replace
 
 from ablate.cli.parser import TEXT, Kind, Parser, whole
 from ablate.errors import UserError
@@ -28,7 +27,7 @@ OPTIONS = {
     "step": "for a table: column with the step of a row; the last row of each run counts",
 }
 TABLE = ("arm", "metric", "baseline", "run", "step")
-RUNS = replace(whole(2), allowed="a whole number, at least 2 to estimate the noise")
+RUNS = whole(2)._replace(allowed="a whole number, at least 2 to estimate the noise")
 KINDS = {
     **dict.fromkeys(("sd", "margin", "alpha"), Kind("NUMBER", "a number", float)),
     "runs": RUNS,

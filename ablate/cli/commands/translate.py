@@ -11,7 +11,6 @@ import sys
 from typing import Any
 
 from ablate.cli.parser import Kind, Parser, whole
-from ablate.cli.streams import check_open
 
 FIRST = "loading the model"
 
@@ -46,7 +45,6 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         UserError: the run cannot be used, a line is not UTF-8, or there is no input or output.
     """
-    check_open("translate")
     from ablate.train.apply import translate_stream
     from ablate.train.restore import restore  # only now: they import torch
 

@@ -1,9 +1,14 @@
-"""End a command with an exit status, and print its error without a traceback."""
+"""Begin and end the process of a command: text of any locale, closed streams, exit statuses, and
+errors without a traceback.
+"""
 
+import codecs
+import io
+import locale
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from ablate.config.location import groups, option_files
 from ablate.errors import CallbackError, UserError, suggestion
@@ -16,6 +21,41 @@ LIBRARIES = (
     *("hydra", "omegaconf", "antlr4", "yaml", "pydantic", "pydantic_core"),
     *("pytorch_lightning", "lightning_fabric", "ray", "submitit"),
 )
+
+UTF8_MODE = "PYTHONUTF8"
+
+
+def use_utf8() -> None:
+    """Restart this process in Python's UTF-8 mode if the locale has another encoding.
+
+    The mode affects libraries that open text files without an encoding, file names, and the words
+    of the command line. Child processes inherit it through the environment.
+    """
+    preferred = codecs.lookup(locale.getpreferredencoding(False)).name
+    if preferred == "utf-8" or os.environ.get(UTF8_MODE) == "1":
+        return
+    os.environ[UTF8_MODE] = "1"
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+
+
+def prepare_streams() -> None:
+    """Print unencodable characters as escapes, and replace closed streams by the null device.
+
+    A file that is opened later could otherwise get the file descriptor of a closed standard stream,
+    and C libraries would print into this file.
+    """
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != descriptor:
+                os.dup2(null, descriptor)
+                os.close(null)
+            mode = "r" if name == "stdin" else "w"
+            stream = open(descriptor, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
+            setattr(sys, name, stream)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 @contextmanager
@@ -32,8 +72,6 @@ def exit_statuses(prog: str) -> Iterator[None]:
         if isinstance(error, UserError):
             print(f"{prog}: {error}", file=sys.stderr)
             sys.exit(2)
-        if isinstance(error, OSError) and error.errno:
-            _end_if_unwritable(prog)
         if WITH_TRACEBACK or not _is_of_library(error):
             raise error from error.__cause__
         print(f"{prog}: {_message(error)}", file=sys.stderr)
@@ -73,26 +111,3 @@ def _message(error: BaseException) -> str:
         return text
     names = [*map(str, unknown.parent_node or ()), *groups()]
     return f"{text}\n{suggestion(str(unknown.key), names)}".strip()
-
-
-def _end_if_unwritable(prog: str) -> None:
-    """End this process with a message and status 1 if one of its output streams cannot be written.
-
-    A broken stream is redirected to the null device, because Python would fail again when it
-    flushes the buffer at exit.
-
-    Raises:
-        SystemExit: an output stream cannot be written.
-    """
-    reason = None
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            print(file=stream, flush=True)
-        except OSError as error:
-            reason = error.strerror
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-            break  # testing standard error would print an empty line before the message
-    if reason:
-        with suppress(OSError):
-            print(f"{prog}: the output cannot be written: {reason}", file=sys.stderr)
-        sys.exit(1)
