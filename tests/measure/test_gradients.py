@@ -7,7 +7,6 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 from ablate.observe.layers import LayerGradients, gradient_norms_by_layer, parameter_norms
-from ablate.testing.level import built, model_config
 
 # Lightning's advice and its own use of torch
 pytestmark = [
@@ -100,17 +99,6 @@ def test_a_norm_is_over_all_parameters_of_a_layer():
     whole = torch.cat([layer.weight.grad.flatten(), layer.bias.grad]).norm()
     norms = gradient_norms_by_layer(dict(model.layers()), parameter_norms(model.parameters()))
     torch.testing.assert_close(norms["encoder.1"], whole)
-
-
-@pytest.mark.parametrize("level", ["pre_ln", "dual"])
-def test_the_norms_of_a_layer_are_of_all_its_sublayers(level):
-    model = built(model_config(f"model/residual={level}"))
-    in_layers = {id(p) for _, parameters in model.layers() for p in parameters}
-    rest = {name for name, p in model.named_parameters() if id(p) not in in_layers}
-    finals = {
-        f"{s}.residual.final_norm.{p}" for s in ("encoder", "decoder") for p in ("gain", "bias")
-    }
-    assert rest == {"embedding.tgt.weight", *finals}
 
 
 def test_before_clipping(fit):

@@ -2,7 +2,6 @@
 
 import pytest
 
-from ablate.errors import UserError
 from ablate.measure import LongerContexts
 from ablate.model.base import Causal
 from ablate.train.job import make_model, prepare_data
@@ -39,18 +38,3 @@ def test_means_are_those_of_the_text_read_at_once(trained, position):
     measured = LongerContexts(factor=3, contexts=2)(model, data)
     assert measured["within"] == pytest.approx(float(nll[:, :16].mean()))
     assert measured["beyond"] == pytest.approx(float(nll[:, 16:].mean()))
-
-
-@pytest.mark.parametrize("words", [["task.attention=document"]])
-def test_other_texts_than_contexts_are_refused(trained, words):
-    model, data = trained(*words)
-    with pytest.raises(UserError, match="longer_contexts"):
-        LongerContexts(factor=2, contexts=2)(model, data)
-
-
-def test_a_test_text_that_is_too_short_is_refused(trained, tmp_path):
-    text = tmp_path / "text.txt"
-    text.write_text("To be, or not to be, that is the question.\n" * 30)
-    model, data = trained("data=text", f"data.files=[{text}]")
-    with pytest.raises(UserError, match="whole contexts of test"):
-        LongerContexts(factor=50, contexts=2)(model, data)

@@ -6,7 +6,6 @@ import pytest
 import torch
 from hydra.utils import instantiate
 
-from ablate.errors import UserError
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.train.job import make_model, prepare_data
 from ablate.train.module import Training
@@ -121,23 +120,6 @@ def test_scores_are_those_of_the_softmax(data, model, text):
         assert apart.nan_to_num().abs().max() < 1e-9
 
 
-@pytest.mark.parametrize(
-    ("measure", "option", "words"),
-    [
-        ("layers", "model/residual=dual", "but Dual has several"),
-        ("heads", "adapt=prefix", "no attention weights to measure: .* not adapt=prefix"),
-        ("pruning", "model.n_heads=1", "model.n_heads is 1"),
-    ],
-)
-def test_models_without_the_measured_part_are_refused_before_training(
-    small, compose, measure, option, words, monkeypatch
-):
-    monkeypatch.setattr(Training, "training_step", None)  # would raise
-    overrides = ["model.d_head=8", f"measure={measure}", option]
-    with pytest.raises(UserError, match=words):
-        run(resolve(compose(*small, *overrides)))
-
-
 def test_a_head_that_gives_nothing_is_worth_nothing(data, model):
     pruned = model()
     with torch.no_grad():
@@ -167,15 +149,3 @@ def test_a_run_measures_its_trained_and_its_untrained_model(small, compose, data
         assert initial["metrics"][f"measure/{name}"] == pytest.approx(value)
     assert trained["metrics"]["measure/norm_error"] > initial["metrics"]["measure/norm_error"]
     assert trained["metrics"]["validation/nll"] != initial["metrics"]["validation/nll"]
-
-
-@pytest.mark.parametrize(
-    ("overrides", "words"),
-    [
-        (["measure=heads", "data=copy"], "measure needs a Toy, .* data is Copy"),
-        (["measure=heads", "model=prefix_lm"], "measure needs a Transformer, .* model is PrefixLM"),
-    ],
-)
-def test_a_measure_that_cannot_work_is_refused(compose, overrides, words):
-    with pytest.raises(UserError, match=words):
-        resolve(compose("logger=none", *overrides))

@@ -2,8 +2,6 @@
 
 import pytest
 
-from ablate.errors import UserError
-
 SMALL = dict(draws=2, length=4)
 ROUNDING = (
     *("matrix_error", "cross_error", "average_error", "row_error", "other_rows", "columns_error"),
@@ -63,12 +61,6 @@ def test_heads_that_are_cut_by_view_are_seen(probed, monkeypatch):
     monkeypatch.setattr(MultiHeadAttention, "merge", merge)
     metrics = probed()
     assert min(metrics["matrix_error"], metrics["heads_error"]) > 0.01
-
-
-@pytest.mark.parametrize("kernel", ["additive"])
-def test_learned_weights_between_the_projections_are_refused(probed, kernel):
-    with pytest.raises(UserError, match="probe=attention_algebra compares .* has some"):
-        probed(f"model/attention={kernel}", "model.d_head=8")
 
 
 def test_a_kernel_that_mixes_rows_or_takes_any_values_is_seen(probed, monkeypatch):

@@ -3,8 +3,6 @@
 import pytest
 import torch
 
-from ablate.errors import UserError
-
 NOTHING = 1e-12
 SOMETHING = 1e-3
 SMALL = dict(draws=2, length=6)
@@ -31,10 +29,3 @@ def test_a_decoder_that_sees_the_next_token_is_seen(measure, monkeypatch):
     monkeypatch.setattr(torch.Tensor, "tril", lambda square: plain(square, 1))
     metrics = measure("attention_weights", "model/padding=none", **SMALL)
     assert min(metrics["future"], metrics["past_error"], metrics["padding_target"]) > SOMETHING
-
-
-def test_attention_without_weights_is_refused(measure):
-    with pytest.raises(
-        UserError, match="attention_weights needs.*model/attention for decoder.cross"
-    ):
-        measure("attention_weights", "model/attention@model.cross.attention=off", **SMALL)

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from ablate.errors import UserError
 from experiments.length_memory.probe import PeakMemory
 from experiments.shared.cost.counting import counted
 from experiments.shared.cost.operations import Operations
@@ -60,13 +59,6 @@ def test_another_result_is_noticed(monkeypatch):
     assert operations("flash", **FEW)["error_float64"] > 1e-3
 
 
-def test_a_result_that_is_not_a_number_is_reported(monkeypatch):
-    apart = iter([0.0, 0.0, 0.0, 1.0, math.nan, math.nan, math.nan, math.nan])
-    monkeypatch.setattr("experiments.shared.cost.operations.apart", lambda *_: next(apart))
-    metrics = operations("flash", **FEW)
-    assert all(math.isnan(metrics[name]) for name in ("error_float64", "control"))
-
-
 def test_bytes_are_counted_while_they_live():
     x = torch.zeros(100)  # was there before
 
@@ -97,14 +89,6 @@ def test_steps_wait_for_each_other():
     assert counted(chained)["steps"] == 3
 
 
-def test_a_recurrent_layer_is_counted_step_by_step():
-    layer, x = torch.nn.LSTM(4, 4, batch_first=True), torch.ones(1, 9, 4)
-    with torch.no_grad():
-        short, long = (counted(lambda n=n: layer(x[:, :n]))["steps"] for n in (4, 8))
-    assert long - short >= 4
-    assert torch.backends.mkldnn.enabled or not torch.backends.mkldnn.is_available()
-
-
 @pytest.mark.slow
 def test_memory_of_the_system():
     sizes = dict(length=1024, sentences=1, d_model=16, n_heads=2)
@@ -121,16 +105,3 @@ def test_seconds_are_the_median_of_single_calls(monkeypatch):
     monkeypatch.setattr("experiments.shared.cost.seconds.time.perf_counter", lambda: next(ticks))
     metrics = Seconds(work="rest", **SIZES, seed=0, repeats=3)(None)
     assert metrics == {"seconds": 3, "log2_seconds": math.log2(3)}
-
-
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [
-        (dict(work="slow"), r"probe\.work=slow: it must be explicit or general"),
-        (dict(length=1), r"probe\.length is 1: .* so it must be even"),
-    ],
-)
-def test_bad_arguments(bad, message):
-    given = dict(work="explicit", seed=0, draws=1, longest=9) | SIZES | bad
-    with pytest.raises(UserError, match=message):
-        Operations(**given)

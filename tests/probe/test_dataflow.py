@@ -1,9 +1,6 @@
 """The probe of edges: what is cut off stays, and another wiring is noticed."""
 
 import pytest
-import torch
-
-from ablate.errors import UserError
 
 NOTHING = 1e-12
 SOMETHING = 1e-3
@@ -40,12 +37,6 @@ def test_decoder_layers_with_the_same_keys_or_values_are_noticed(cut, monkeypatc
     assert cut()["layers_apart"] < NOTHING
 
 
-@pytest.mark.parametrize("override", ["model/block=parallel"])
-def test_layers_of_another_form_are_refused(cut, override):
-    with pytest.raises(UserError, match="set model/block=serial and model.share_layers=none"):
-        cut(override)
-
-
 def test_an_attention_that_reads_another_edge_is_noticed(cut, monkeypatch):
     from ablate.model.attention.multi_head import SelfAttention
 
@@ -58,14 +49,3 @@ def test_an_attention_that_reads_another_edge_is_noticed(cut, monkeypatch):
     metrics = cut()
     assert min(metrics["self_bypass"], metrics["source_on_attention"]) > SOMETHING
     assert metrics["cross_bypass"] < NOTHING
-
-
-def test_a_decoder_that_sees_the_next_word_is_noticed(cut, monkeypatch):
-    plain = torch.Tensor.tril
-    monkeypatch.setattr(torch.Tensor, "tril", lambda square: plain(square, 1))
-    assert cut()["later_words"] > SOMETHING
-
-
-def test_a_stream_of_two_tensors_is_refused(cut):
-    with pytest.raises(UserError, match="one tensor, but model/residual passes on a tuple"):
-        cut("model/residual=dual")

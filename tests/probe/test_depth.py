@@ -4,8 +4,6 @@ import math
 
 import pytest
 
-from ablate.errors import UserError
-
 SMALL = ("model.n_layers=3", "model.n_decoder_layers=1")
 
 
@@ -90,12 +88,6 @@ def test_gradients_are_those_of_the_outputs_of_the_layers(deep, monkeypatch):
     monkeypatch.setattr(depth, "gradients", compared)
     metrics = deep()
     assert metrics["input_gradient"] == pytest.approx(math.log10(slopes[0]), abs=1e-4)
-
-
-def test_attention_without_weights_is_refused(measure):
-    options = ("model/attention=differential", "model.d_head=8")
-    with pytest.raises(UserError, match="there are no attention weights to measure"):
-        measure("additivity", *SMALL, *options, draws=1, length=8)
 
 
 def test_attention_is_linear_for_frozen_weights_alone(measure):

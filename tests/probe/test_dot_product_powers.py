@@ -3,8 +3,6 @@
 import pytest
 import torch
 
-from ablate.errors import UserError
-
 ZERO = (
     *("equal_excess", "equal_order", "cosine_order", "symmetric_error", "roles_leak"),
     *("remixed_weights", "sharing_gap", "sum_gap", "above_half", "pattern_gap", "blind_spot"),
@@ -53,8 +51,3 @@ def test_a_softmax_that_cannot_be_sharp_is_seen(probed, monkeypatch):
     monkeypatch.setattr(explicit, "softmax", lambda scores: plain(scores / 100))
     metrics = probed()
     assert min(metrics["sharing_gap"], metrics["pattern_gap"], metrics["conv_error"]) > 0.05
-
-
-def test_several_heads_are_refused(probed):
-    with pytest.raises(UserError, match=r"one head of the model's width, not at 2 of width 8"):
-        probed("model.n_heads=2")

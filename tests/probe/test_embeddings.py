@@ -3,8 +3,6 @@
 import pytest
 from torch.nn import functional as F
 
-from ablate.errors import UserError
-
 ENDS = 1e-9
 TEXT = ["the cat sees dogs", "a dog sees the cats", "cats run", "the dogs see a cat"] * 3
 
@@ -69,8 +67,3 @@ def test_a_look_up_of_the_next_row_is_seen(probed, monkeypatch):
     metrics = probed("separate")
     assert metrics["lookup"] > 1e-3
     assert metrics["without_gradient"] > 0
-
-
-def test_a_corpus_without_words_is_refused(measure):
-    with pytest.raises(UserError, match="have no words of several letters"):
-        measure("embeddings", "data=copy", draws=1)

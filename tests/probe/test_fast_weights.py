@@ -2,8 +2,6 @@
 
 import pytest
 
-from ablate.errors import UserError
-
 OTHERS = ("uncausal_error", "softmax_error", "delta_error", "roles_swapped", "gradient_size")
 
 
@@ -45,8 +43,3 @@ def test_a_delta_rule_that_only_adds_is_seen(probed, monkeypatch):
     metrics = probed("model.attention.normalised=false")
     assert metrics["delta_error"] < 1e-12
     assert metrics["removing_error"] > 1e-3
-
-
-def test_other_attention_is_refused(measure):
-    with pytest.raises(UserError, match="set model/attention=linear"):
-        measure("fast_weights", "model/attention=explicit")

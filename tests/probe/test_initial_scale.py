@@ -3,8 +3,6 @@
 import pytest
 import torch
 
-from ablate.errors import UserError
-
 SMALL = dict(sentences=4, length=6)
 
 
@@ -43,11 +41,6 @@ def test_an_output_that_repeats_its_input_is_seen(measure, drawn):
     metrics = measure("initial_scale", "model.d_model=64", **SMALL)
     assert metrics["echo"] > 0.3
     assert metrics["mirrored"] > 0.9
-
-
-def test_positions_that_add_nothing_are_refused(measure):
-    with pytest.raises(UserError, match="model/position"):
-        measure("initial_scale", "model/position=none", **SMALL)
 
 
 def test_scores_of_unit_vectors_have_unit_deviation(measure):

@@ -73,12 +73,6 @@ def test_padding_in_batches_and_gradients(measure):
     assert min(metrics["gradient_counted"], metrics["unequal"]) > SOMETHING
 
 
-def test_sentences_without_padding_are_refused(measure):
-    small = ("data=pronouns", "data.n_train=60", "batch.tokens=64")
-    with pytest.raises(UserError, match="targets of some batches of 6 sentences are equally long"):
-        measure("training_batches", *small, draws=1)
-
-
 def test_torch_and_its_masks(measure):
     metrics = measure("torch_library", draws=1)
     refused = {name for name, value in metrics.items() if math.isnan(value)}

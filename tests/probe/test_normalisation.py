@@ -3,8 +3,6 @@
 import pytest
 from torch.nn import functional as F
 
-from experiments.normalisation.probe import formula
-
 SMALL = dict(draws=2, length=3)
 
 
@@ -44,15 +42,6 @@ def test_a_norm_over_the_batch_is_seen(probed, monkeypatch):
     monkeypatch.setattr(F, "layer_norm", over_the_batch)
     metrics = probed("layer_norm")
     assert min(metrics["company"], metrics["formula"], metrics["moments"]) > 0.01
-
-
-def test_statistics_are_of_the_token_and_not_of_its_sentence(probed, monkeypatch):
-    metrics = probed("layer_norm")
-    assert metrics["sentence"] > 0.01
-    monkeypatch.setattr(F, "layer_norm", lambda x, *args: formula(x, (-2, -1)))
-    broken = probed("layer_norm")
-    assert broken["sentence"] == 0
-    assert min(broken["formula"], broken["company"]) > 0.01
 
 
 def test_batch_normalisation_is_another_in_testing_and_in_other_company(probed):

@@ -49,14 +49,3 @@ def test_minus_infinity_in_empty_rows_is_nan_that_spreads(probed, level):
     assert metrics["nan_share"] == metrics["nan_share_real"] == 1
     assert math.isnan(metrics["encoder_difference"]) and math.isnan(metrics["decoder_difference"])
     assert metrics["control"] > 1e-3  # the sentences alone are sound
-
-
-def test_a_sentence_as_long_as_its_batch_has_no_nan(probed):
-    metrics = probed("rows_and_columns", "minus_inf", padding=0)
-    assert 0 < metrics["nan_share_real"] < metrics["nan_share"] < 1
-
-
-@pytest.mark.parametrize("position", ["learned"])
-def test_other_variants(measure, position):
-    metrics = measure("padding_outputs", f"model/position={position}", draws=1)
-    assert metrics["decoder_difference"] < 1e-12

@@ -1,8 +1,5 @@
 """Operations that wait for each other, and sentences in company."""
 
-import pytest
-
-from ablate.errors import UserError
 from ablate.model.transformer import Transformer
 
 DATA = ("data.n_train=40", "data.n_validation=4", "data.n_test=4", "data.n_test_long=4")
@@ -15,11 +12,6 @@ def test_a_transformer_has_as_many_steps_at_any_length(measure):
     assert {name: short[name] for name in same} == {name: long[name] for name in same}
     assert long["decoding"] - short["decoding"] >= 5 * 3
     assert short["training"] > short["whole_target"] > short["encoding"] > 1
-
-
-def test_a_model_without_an_encoder_is_refused(measure):
-    with pytest.raises(UserError, match="but model is DecoderOnly, which has none"):
-        measure("dependent_steps", "model=decoder_only", length=2)
 
 
 def test_a_step_that_waits_for_the_word_before_is_seen(measure, monkeypatch):

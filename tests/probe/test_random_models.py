@@ -74,19 +74,6 @@ def test_reading_at_once_is_reading_token_by_token(probed, kernel, position):
     assert metrics["control"] > SOMETHING
 
 
-@pytest.mark.parametrize("probe", ["influence"])
-def test_the_same_numbers_again_and_others_for_another_seed(probed, probe):
-    first = probed(probe, seed=3)
-    assert first == probed(probe, seed=3) != probed(probe, seed=4)
-
-
-def test_another_set_of_seeds_draws_anew(measure):
-    first, same = measure("dot_products"), measure("dot_products", "replicate=0")
-    fresh = measure("dot_products", "replicate=1")
-    assert first == same
-    assert first["trace"] != fresh["trace"]
-
-
 def test_no_probe_draws_by_the_seed_alone():
     for path in option_files("probe").values():
         seed = OmegaConf.to_container(OmegaConf.load(path)).get("seed", "${run_seed:}")

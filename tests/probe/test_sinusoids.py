@@ -2,8 +2,6 @@
 
 import pytest
 
-from ablate.errors import UserError
-
 ARGUMENTS = dict(draws=2, length=4, max_length=24, farthest=2000)
 NOTHING, SOMETHING = 1e-9, 1e-3
 LAWS = ("shift_float64", "product", "pair", "ratio", "rises", "spelling", "parity_columns", "paper")
@@ -58,20 +56,3 @@ def test_positions_that_repeat_are_seen(probed, monkeypatch):
     metrics = probed("sinusoidal")
     assert metrics["excess"] == 0.5
     assert min(metrics["shift_float64"], metrics["product"]) > SOMETHING
-
-
-@pytest.mark.parametrize("option", ["model/attention=general"])
-def test_parts_without_known_columns_are_refused(probed, option):
-    with pytest.raises(UserError, match="does not know those of encoder"):
-        probed("sinusoidal", option)
-
-
-@pytest.mark.parametrize("options", [("model/projections=grouped", "model.projections.groups=1")])
-def test_other_maps_of_the_residual_stream_are_permuted(probed, options):
-    metrics = probed("sinusoidal_halves", *options)
-    assert metrics["relabelled"] < NOTHING < SOMETHING < metrics["relabelled_control"]
-
-
-def test_other_positions_are_refused(probed):
-    with pytest.raises(UserError, match="choose sinusoidal, sinusoidal_halves"):
-        probed("learned")

@@ -8,7 +8,6 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from ablate.errors import UserError
 from ablate.probe import OtherLoad
 from ablate.probe.step_time import WARM_UP, loss
 
@@ -47,11 +46,6 @@ def test_seconds_and_parameters(measure, finite, clock, precision):
     assert metrics["parameters"] > 1000
 
 
-def test_a_model_of_one_text_is_refused(measure):
-    with pytest.raises(UserError, match="reads a source and a target.*EncoderOnly"):
-        measure("step_time", "model=encoder_only", **BRIEF)
-
-
 def test_the_forward_pass_alone_has_neither_dropout_nor_gradient(measure, monkeypatch):
     seen = []
 
@@ -84,9 +78,3 @@ def test_work_of_others_is_seen(monkeypatch, tmp_path):
     now.update(time=104.0, own=53.0, all=709)
     write()
     assert load.cores() == pytest.approx(1.5)
-
-
-def test_a_gpu_that_is_not_there(measure, monkeypatch):
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    with pytest.raises(UserError, match="finds no GPU"):
-        measure("step_time", **SMALL, accelerator="gpu")

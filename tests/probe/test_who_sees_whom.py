@@ -2,8 +2,6 @@
 
 import pytest
 
-from ablate.errors import UserError
-
 NOTHING, SOMETHING, SEEN = 1e-9, 1e-3, 1e-6
 LAYERS = "model.n_layers=2"
 
@@ -70,23 +68,6 @@ def test_a_gru_is_reset_and_a_second_layer_is_not(probed):
     gru, two = (probed("rnn", option, stack="decoder") for option in ("model.cell=gru", LAYERS))
     assert gru["reset"] == 0 < SOMETHING < gru["reset_control"]
     assert two["reset"] > SEEN
-
-
-@pytest.mark.parametrize(
-    ("level", "keys", "message"),
-    [
-        ("rnn", {"position": "rotary"}, "model=rnn has no positions, so it must be none"),
-        ("decoder_only", {}, "model is DecoderOnly"),
-    ],
-)
-def test_what_cannot_be_read_is_refused(probed, level, keys, message):
-    with pytest.raises(UserError, match=message):
-        probed(level, **keys)
-
-
-def test_scores_that_are_no_dot_products_are_refused(probed):
-    with pytest.raises(UserError, match="model/attention is Additive"):
-        probed("micro", "model/attention=additive")
 
 
 def test_scores_are_scaled_as_in_the_model(probed):

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from ablate.data import PAD
 from ablate.loss import TARGETS, CrossEntropy, LabelSmoothing, Loss
 from ablate.model import head
-from ablate.model.dropout import Dropout, rounded
+from ablate.model.dropout import Dropout
 from ablate.model.head import LinearHead
 
 
@@ -140,22 +140,6 @@ def test_dropout_zeroes_its_share_and_keeps_the_mean():
     assert y.mean().item() == pytest.approx(1.0, abs=0.003)
     assert y.unique().numel() == 2
     assert torch.equal(x.grad, y.detach())  # the same mask backwards
-
-
-@pytest.mark.parametrize(
-    ("rate", "expected"), [(0.1, (26, 256)), (0.01, (655, 65536)), (0.9999999, (65535, 65536))]
-)
-def test_rates_are_rounded_by_little(rate, expected):
-    assert rounded(rate) == expected
-
-
-def test_dropout_decides_for_every_value_on_its_own():
-    torch.manual_seed(0)
-    zeros = (Dropout(0.5)(torch.ones(4001, 4, 64)) == 0).double()
-    for shift in (1, 2, 3, 4, 64, 256):  # neighbours are cut from the same random number
-        flat = zeros.flatten()
-        together = (flat[:-shift] * flat[shift:]).mean().item()
-        assert together == pytest.approx(0.25, abs=0.003)
 
 
 def test_dropout_is_off_in_evaluation_and_repeats_with_the_seed():

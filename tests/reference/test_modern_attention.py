@@ -5,29 +5,18 @@ from math import exp
 import pytest
 import torch
 
-from ablate.errors import UserError
 from ablate.model.attention.fused import Gated, Sink, Window
 from ablate.model.attention.linear import Differential
 from ablate.model.attention.multi_head import SelfAttention
-from ablate.model.base import Causal, Seq2Seq
 from ablate.model.padding import Columns, Mask
 from ablate.model.position import NoPosition
 from ablate.model.position.relative import Rotary
 from ablate.model.sublayer import LayerContext
-from ablate.testing.level import built, model_config
+
+from .conftest import same
 
 FUSED = {"dropout": 0.0, "scale": "sqrt_d_head", "fill": "zero_output"}
 HEADS = {"d_model": 12, "n_heads": 3, "layer": 0}
-
-
-def same(ours, theirs, *inputs):
-    """Both functions have the same values and the same gradients by every input."""
-    weights = torch.randn_like(ours)
-    by_ours, by_theirs = (
-        torch.autograd.grad((y * weights).sum(), inputs, retain_graph=True) for y in (ours, theirs)
-    )
-    torch.testing.assert_close(ours, theirs)
-    torch.testing.assert_close(by_ours, by_theirs, rtol=1e-4, atol=1e-5)
 
 
 def tensors(queries, keys, width=8):
@@ -80,17 +69,6 @@ def test_sink(keys, lengths):
     same(kernel(q, k, v, Mask(keys=real), None), expected, q, k, v, kernel.sink)
 
 
-def test_a_sink_takes_what_no_key_deserves():
-    kernel = Sink(d_head=8, **FUSED)
-    kernel.join(**HEADS)
-    torch.nn.init.zeros_(kernel.sink)
-    q = torch.ones(1, 3, 2, 8)
-    v = torch.randn(1, 3, 5, 8)
-    assert kernel(q, -100 * torch.ones(1, 3, 5, 8), v, Mask(), None).abs().max() < 1e-6
-    off_by_one = kernel(q, torch.zeros(1, 3, 5, 8), v, Mask(), None)  # five keys and the sink
-    torch.testing.assert_close(off_by_one, v.sum(2, keepdim=True).expand(-1, -1, 2, -1) / 6)
-
-
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(("width", "tokens"), [(1, 6), (3, 6), (6, 7), (20, 60)])
 def test_window(width, tokens, causal):
@@ -119,19 +97,6 @@ def test_layers_that_see_everything(every, seeing):
         if torch.allclose(kernel(q, k, v, Mask().at(places, places), None), whole, atol=1e-5):
             global_layers.append(layer)
     assert global_layers == seeing
-
-
-@pytest.mark.parametrize(("width", "context"), [(64, 64), (65, 64), (1000, 8)])
-def test_a_window_as_large_as_the_context_is_refused(width, context):
-    kernel = Window(d_head=8, width=width, global_every=None, **FUSED)
-    with pytest.raises(UserError, match=rf"model\.attention\.width is {width}, .* {context}:"):
-        kernel.check_context(context)
-    kernel.check_context(width + 1)
-
-
-def test_windows_in_no_layer_are_refused():
-    with pytest.raises(UserError, match=r"model\.attention\.global_every is 1"):
-        Window(d_head=8, width=2, global_every=1, **FUSED)
 
 
 def attention(kernel, d_head=4):
@@ -181,26 +146,3 @@ def test_differential(number, keys):
 def test_lambda_is_as_precise_as_the_model(precision):
     kernel = Differential(d_head=8, dropout=0.0, eps=1e-5).to(precision)
     assert kernel.weight().dtype == torch.promote_types(precision, torch.float32)
-
-
-@pytest.mark.parametrize("d_head", [6])
-def test_heads_that_have_no_halves_are_refused(d_head):
-    with pytest.raises(UserError, match=rf"model\.d_head is {d_head}:"):
-        Differential(d_head=d_head, dropout=0.0, eps=1e-5)
-
-
-@pytest.mark.parametrize("position", ["rotary", "alibi"])
-@pytest.mark.parametrize("level", ["gated", "sink", "differential", "window"])
-def test_language_models_step_as_they_read(level, position):
-    """With a source in front too, whose padding lies between it and the target."""
-    narrow = ["model.attention.width=4", "model.attention.global_every=2"]
-    words = [f"model/attention={level}", f"model/position={position}"]
-    model = built(model_config(*words, *(narrow * (level == "window")), size="decoder_only"))
-    src, tgt = torch.randint(4, 20, (3, 6)), torch.randint(4, 20, (3, 9))
-    src[1, 4:] = src[2, 1:] = 0
-    for whole, state in (
-        (model(Seq2Seq(src, tgt)), model.start(src, beams=1)),
-        (model(Causal(tgt)), model.start(src[:, :0], beams=1)),
-    ):
-        steps = [model.step(tokens, state) for tokens in tgt.T]
-        torch.testing.assert_close(torch.stack(steps, 1), whole.detach(), rtol=1e-4, atol=1e-5)

@@ -10,6 +10,8 @@ from ablate.model.base import Causal, Seq2Seq
 from ablate.model.head import SoftCap
 from ablate.testing.level import built, model_config
 
+from .conftest import same
+
 SMALL = ("model/position=none", "model/attention=explicit", "model.dropout.rate=0.0")
 TOKENS = torch.randint(4, 20, (3, 7), generator=torch.Generator().manual_seed(0))
 
@@ -43,16 +45,6 @@ def normal(norm, x):
     return F.layer_norm(x, (16,), norm.gain, norm.bias)
 
 
-def same_gradients(model, ours, theirs):
-    weights = torch.randn_like(ours)
-    gradients, expected = (
-        torch.autograd.grad((y * weights).sum(), [*model.parameters()], retain_graph=True)
-        for y in (ours, theirs)
-    )
-    torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(gradients, expected, rtol=1e-3, atol=1e-4)
-
-
 def test_parallel():
     model = decoder("model/block=parallel", "model/residual=pre_ln")
     residual = model.decoder.residual
@@ -62,7 +54,13 @@ def test_parallel():
         read = normal(norm, x)
         attended, _ = attention(layer["self_attention"], read)
         x = x + attended + feed_forward(layer["feed_forward"], read)
-    same_gradients(model, model(Causal(TOKENS)), normal(residual.final_norm, x))
+    same(
+        model(Causal(TOKENS)),
+        normal(residual.final_norm, x),
+        *model.parameters(),
+        rtol=1e-3,
+        atol=1e-4,
+    )
 
 
 def test_values_of_the_first_layer():
@@ -75,7 +73,7 @@ def test_values_of_the_first_layer():
         x = x + attended
         x = x + feed_forward(layer["feed_forward"], normal(next(norms), x))
     expected = normal(model.decoder.residual.final_norm, x)
-    same_gradients(model, model(Causal(TOKENS)), expected)
+    same(model(Causal(TOKENS)), expected, *model.parameters(), rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("size", ["micro", "prefix_lm"])
@@ -139,8 +137,4 @@ def test_soft_capped_logits(cap, loss):
     assert head(1000 * states).abs().max() <= cap
     result = head.score(loss, states, targets)
     torch.testing.assert_close(result, loss(expected, targets))
-    ours, theirs = (
-        torch.autograd.grad(y, [weight, states], retain_graph=True)
-        for y in (result[0], loss(expected, targets)[0])
-    )
-    torch.testing.assert_close(ours, theirs)
+    same(result[0], loss(expected, targets)[0], weight, states)

@@ -9,6 +9,8 @@ from ablate.model.padding import Columns
 from ablate.model.position import NoPosition
 from ablate.model.sublayer import LayerContext, Memory
 
+from .conftest import same
+
 D, HEADS = 12, 4
 E = D // HEADS
 OUTPUT = {"output.weight", "output.bias"}
@@ -90,14 +92,7 @@ def test_a_level_equals_a_loop_over_heads(attention, case):
     expected = torch.cat(heads, 1)
     if "output.weight" in names:
         expected = expected @ parameters["output.weight"].T + parameters["output.bias"]
-    torch.testing.assert_close(output, expected)
-    inputs, direction = (x, memory, *parameters.values()), torch.randn_like(output)
-    for gradient, expected_gradient in zip(
-        torch.autograd.grad((output * direction).sum(), inputs),
-        torch.autograd.grad((expected * direction).sum(), inputs),
-        strict=True,
-    ):
-        torch.testing.assert_close(gradient, expected_gradient)
+    same(output, expected, x, memory, *parameters.values())
 
 
 def test_shared_heads_start_in_the_range_of_heads_of_their_own(attention):

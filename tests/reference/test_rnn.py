@@ -116,9 +116,3 @@ def test_the_forget_bias_is_where_it_belongs(compose, cell):
         else:
             layer.cell.bias_ih_l0.view(4, 8)[0] = -1000.0  # nothing comes in
             torch.testing.assert_close(layer(x, (kept, kept))[1][1], kept)
-
-
-def test_cells_stay_in_training_mode_where_cudnn_computes_gradients(compose, batch):
-    model = recurrent(compose).eval()
-    assert [layer.cell.training for layer in (*model.encoder, *model.decoder)] == [True] * 4
-    assert torch.equal(model(batch), model.train()(batch))

@@ -62,21 +62,6 @@ def test_std_eps_by_torch_std():
     torch.testing.assert_close(StdEps(d_model=10, eps=0.5)(x), expected)
 
 
-@pytest.mark.parametrize("target", ["vocab", "not_true", "not_true_nor_pad"])
-def test_label_smoothing_is_cross_entropy_with_the_smoothed_target(target):
-    from ablate.loss import LabelSmoothing
-
-    n_vocab, epsilon = 11, 0.3
-    logits, targets = torch.randn(8, n_vocab), torch.randint(1, n_vocab, (8,))
-    smoothed = torch.zeros(8, n_vocab)
-    for row, true in enumerate(targets.tolist()):
-        sharing = set(range(n_vocab)) - {"vocab": set(), "not_true": {true}}.get(target, {true, 0})
-        smoothed[row, list(sharing)] = epsilon / len(sharing)
-        smoothed[row, true] += 1 - epsilon
-    objective, _ = LabelSmoothing(epsilon=epsilon, target=target)(logits, targets)
-    torch.testing.assert_close(objective, nn.CrossEntropyLoss()(logits, smoothed))
-
-
 @pytest.mark.parametrize(("position", "pair"), [(0, 0), (1, 3), (700, 2)])
 def test_sinusoids(position, pair):
     from ablate.model.position.added import Sinusoidal

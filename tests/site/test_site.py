@@ -7,15 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from ablate.config.labels import experiment_title
 from ablate.ledger.verdicts import read_claims
 from experiments.site.catalogue import read_questions
 from experiments.site.front import CARDS, cards, experiments, questions
 from experiments.site.markdown import as_html
-from experiments.site.model import file_names
 from experiments.site.view import OTHER_VARIANTS, changes, clearest, views
 
-from ..experiments import NAMES
 from .conftest import EXPERIMENTS, LEFT_OUT, SHOWN
 
 pytestmark = pytest.mark.xdist_group("site")  # one process builds it
@@ -91,20 +88,6 @@ def test_hostile_text_is_shown_and_nothing_else(build, pages, tmp_path):
         assert not page.acts and "alert(1)" not in "".join(page.loads)
         assert not any(link.startswith("javascript:") for link in page.links)
         assert page.path.name == re.sub(r"[^\w.+=-]", "", page.path.name)
-
-
-def test_names_are_plain_and_told_apart_whatever_the_case():
-    by_text = file_names(["plain_1", "Plain_1", "a/b", "a b", "../x", "ü"])
-    assert by_text["plain_1"] == "plain_1"
-    assert len({name.casefold() for name in by_text.values()}) == 6
-    assert all(re.fullmatch(r"[\w+=-][\w.+=-]*", name, re.ASCII) for name in by_text.values())
-
-
-def test_every_committed_experiment_has_a_title_and_a_purpose_of_its_own():
-    titles = [experiment_title(name) for name in NAMES]
-    assert all(heading.title and heading.purpose.endswith((".", "?")) for heading in titles)
-    assert len({heading.title for heading in titles}) == len(titles)
-    assert len({heading.purpose for heading in titles}) == len(titles)
 
 
 def test_cards_show_decided_sentences_that_many_texts_say_one_of_each_experiment(site):
