@@ -35,10 +35,9 @@ from ablate.data.corpus import (
 from ablate.data.scheme import Scheme
 from ablate.data.tokenizer import SIDES, Given, TokenIds, Tokenizers, type_of_ids, write_ids
 from ablate.errors import UserError
-from ablate.record.files import digest_of, seal
-from ablate.record.lock import acquire
+from ablate.record.files import acquire, digest_of, seal
+from ablate.record.identity import source_hashes
 from ablate.record.sealed import read_sealed
-from ablate.record.source import source_hashes
 
 SHORT = 100  # characters; shorter documents, such as "Enter the king.", repeat by chance
 

@@ -20,8 +20,7 @@ from ablate.evidence.registration import digest
 from ablate.evidence.types import Curve, End, Run
 from ablate.phrases import listed
 from ablate.record.label import say
-from ablate.record.links import IDENTITY, executed_source, read_links, swept
-from ablate.record.sealed import read_result
+from ablate.record.sealed import IDENTITY, executed_source, read_links, read_result, swept
 from ablate.record.types import Environment, Link, Metrics, Outcome
 
 LIBRARIES = ("ablate", "torch", "pytorch-lightning", "numpy", "sacrebleu")

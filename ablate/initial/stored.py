@@ -55,7 +55,7 @@ class Checkpoint(Initial):
         theirs = Tokenizers.load(self.folder / "tokenizer")
         for side in ("src", "tgt"):
             self._compare(side, getattr(theirs, side), getattr(tokenizers, side))
-        load_weights(model, self.folder / "weights.pt", self.digest, model.obsolete)
+        load_weights(model, self.folder / "weights.pt", self.digest)
 
     def fingerprint(self) -> str:
         """Return a hash of the weights."""

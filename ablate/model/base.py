@@ -72,14 +72,12 @@ class Model(nn.Module, ABC):
 
     `takes` lists the types of inputs that the model accepts. A model reads one text (`Causal`) or
     two (`Seq2Seq`: source and target). `reads` maps the name of each stack to the texts that the
-    stack reads, as a slice of the list of texts. `obsolete` has the names of unused weights in
-    checkpoints of earlier versions, which are ignored when weights are loaded.
+    stack reads, as a slice of the list of texts.
     """
 
     breaks: frozenset[Law] = frozenset()  # without the laws that components break
     takes: ClassVar[frozenset[type]] = frozenset({Seq2Seq})
     reads: ClassVar[dict[str, slice]] = {"encoder": slice(0, 1), "decoder": slice(-1, None)}
-    obsolete: frozenset[str] = frozenset()
     head: Head
 
     @abstractmethod

@@ -1,7 +1,5 @@
 """Inspect a model: its attention weights and parameter counts."""
 
-import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -105,23 +103,3 @@ def scale_of(kernel: Kernel) -> float:
         "dot products of queries and keys over all keys that the mask leaves, but this measurement "
         "needs such weights: choose another model/attention, such as fused or explicit"
     )
-
-
-def parameter_table(model: nn.Module) -> list[tuple[str, int]]:
-    """Return (part of the model, number of parameters) pairs, largest first.
-
-    A part, such as "decoder.cross_attention", includes all layers of its stack. A matrix that
-    several parts share counts only for the first of these parts, so the numbers sum to the total.
-    """
-    counts: Counter[str] = Counter()
-    for name, parameter in model.named_parameters():
-        counts[part_of(name)] += parameter.numel()
-    return counts.most_common()
-
-
-def part_of(name: str) -> str:
-    """Return the part of the model that a parameter belongs to, such as "decoder.cross_attention".
-
-    `name` is the parameter's name in `named_parameters()`.
-    """
-    return ".".join(re.sub(r"\blayers\.\d+\.", "", name).split(".")[:2])

@@ -44,8 +44,6 @@ class OneStack(Assembled):
         )
         super().__init__(architecture=architecture, stacks={self.name: stack}, causal=causal)
         self.causal = causal
-        if not architecture.src_vocab:
-            self.obsolete = frozenset({"embedding.src.weight"})
 
     @property
     def stack(self) -> Stack:

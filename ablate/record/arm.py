@@ -83,13 +83,13 @@ def arm(config: DictConfig) -> str:
     return say(levels(config))
 
 
-def distinct_levels(config: DictConfig, *, tuned: bool) -> Levels:
+def distinct_levels(config: DictConfig) -> Levels:
     """Return the levels that distinguish this run from other runs of the experiment, except the
     seed.
 
-    If there is a study, the result has the levels of its factors. If `tuned` is true, it also has
-    the overrides of nuisance parameters, such as a learning rate that is being tuned. Without a
-    study, the result has all overrides that make arms.
+    If there is a study, the result has the levels of its factors and the overrides of nuisance
+    parameters, such as a learning rate that is being tuned. Without a study, the result has all
+    overrides that make arms.
     """
     if not HydraConfig.initialized():
         return levels(config)
@@ -97,7 +97,7 @@ def distinct_levels(config: DictConfig, *, tuned: bool) -> Levels:
     keys = _overridden(node)
     if (study := config.study) is not None:
         free = [*study.nuisance, *([study.tune.key] if study.tune else [])]
-        keys = [*study.factors, *(key for key in keys if tuned and key in free)]
+        keys = [*study.factors, *(key for key in keys if key in free)]
     return _levels(config, keys, node)
 
 

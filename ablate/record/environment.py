@@ -10,10 +10,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ablate.config.location import CONF, PACKAGE, catalogue
+from ablate.config.location import PACKAGE
 from ablate.record.types import Environment
 
-# appended to a commit if files of the package or its configs have changed since
+# appended to a commit if Python or YAML files of its repository have changed since
 CHANGED = "+changes"
 SECONDS = 5  # time limit for git
 
@@ -60,18 +60,14 @@ def packages() -> dict[str, str]:
 
 @functools.cache
 def source_commit() -> str | None:
-    """Return the commit of this package, followed by `CHANGED` if files differ from the commit.
+    """Return the commit of this package, followed by `CHANGED` if code or configs differ from it.
 
     Return None if git does not track these files: an installed package may be inside the repository
     of another project.
     """
     if not _git("ls-files", "__init__.py"):
         return None
-    home = catalogue()
-    inside = home is not None and home.is_relative_to(_git("rev-parse", "--show-toplevel"))
-    # evidence in the catalogue may be new
-    code = [f":(glob){home}/**/*.{ending}" for ending in ("py", "yaml")] if inside else []
-    changed = _git("status", "--porcelain", "--", str(PACKAGE), str(CONF), *code)
+    changed = _git("status", "--porcelain", "--untracked-files=all", "--", ":/*.py", ":/*.yaml")
     commit = _git("rev-parse", "HEAD")
     return commit and commit + CHANGED * bool(changed)
 
@@ -80,14 +76,7 @@ def _git(*words: str) -> str:
     """Return the output of a git command in the folder of this package; "" if the command fails."""
     command = ["git", "-C", str(PACKAGE), *words]
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            encoding="utf-8",
-            errors="backslashreplace",
-            timeout=SECONDS,
-            check=True,
-        )
+        output = subprocess.run(command, capture_output=True, timeout=SECONDS, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return ""
-    return done.stdout.strip()
+    return output.decode(errors="backslashreplace").strip()

@@ -1,4 +1,4 @@
-"""Write files atomically, and detect changes of written files.
+"""Write and lock files, and detect changes of written files.
 
 A seal is a digest of a JSON object's content, stored in the object. A seal detects damage and
 careless edits. A seal is not a signature: it contains no secret, so a forger can compute a new
@@ -24,6 +24,10 @@ from ablate.errors import UserError
 
 if TYPE_CHECKING:
     import numpy as np
+
+from contextlib import AbstractContextManager
+
+from filelock import FileLock, Timeout
 
 FILE_NAME = re.compile(r"\w[\w .+=,-]*")
 WANDB = "wandb"  # W&B's folder: its logs are links to other folders, and only W&B reads them
@@ -281,3 +285,35 @@ def finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def acquire(path: Path, work: str) -> AbstractContextManager[Any]:
+    """Wait until no other process holds the lock, and hold it until the returned context ends.
+
+    Args:
+        path: the lock file.
+        work: what another process does while it holds the lock, for the message.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path)
+    try:
+        return lock.acquire(timeout=0)
+    except Timeout:
+        print(f"another process is {work}; waiting for {path}", flush=True)
+        return lock.acquire()
+
+
+def take(path: Path) -> AbstractContextManager[Any] | None:
+    """Return a lock, which is held until the returned context ends; None if another process or
+    thread holds the lock.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(Timeout):
+        return FileLock(path).acquire(timeout=0)
+    return None

@@ -1,27 +1,43 @@
 """Compute the identity of a run: a hash of everything that can change its results.
 
 The hash covers the resolved config of the run, the content of the data, the versions of the
-numerical libraries, and the source of the modules that the run executes (`ablate.record.source`).
+numerical libraries, and the source of the modules that the run executes.
 The hash does not cover paths, logger, names, the number of jobs, and the study. So after a change
 of the README, of a comment or of an unrelated component, existing results stay valid.
 
 The identity of training does not cover config keys and text that are used only in testing. The
 identity of an evaluation covers them and the identity of the training, so a change of the search or
 of a test file evaluates the same weights again.
+
+A module of this package or of the user is identified by its source: a hash of its syntax tree,
+without comments, docstrings and layout. The modules that it imports are identified, too, also
+imports inside functions, and modules that are named by a text, as in `import_module("mine.part")`.
+An installed package is identified by its version and by the hashes of its modules that pip has
+recorded. A package without a version, or one that Python reads from its own folder
+(`pip install --editable`), is identified by its source like a module of the user. Modules of Python
+itself are left out. No module is imported here, because that would execute it.
 """
 
+import ast
+import functools
 import hashlib
 import importlib.metadata
+import importlib.util
 import json
-from collections.abc import Mapping
-from typing import Any
+import re
+import sysconfig
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from omegaconf import DictConfig, OmegaConf
 
 from ablate.config.bleu import USUAL as USUAL_BLEU
 from ablate.config.bleu import tokenizer
-from ablate.record.source import dotted_names, source_hash, source_hashes
-from ablate.record.types import EvaluationParts, TrainingParts
+from ablate.config.location import spec_of
+from ablate.record.types import IdentityParts
 
 # Keys that cannot change a result; the hash of the text replaces the node `data`.
 OUTSIDE = (
@@ -36,18 +52,14 @@ OUTSIDE_OF = {
     "checkpoint": ("save_every",),
     "initial": ("folder", "file"),  # the identity covers the content of these files
 }
-# class of the nodes that replace components in one stack; null means the component of the model
-OVERRIDES = "ablate.model.transformer.Own"
 IN_TESTING = ("search", "test_splits", "measure", "metric", "weights")
-# values of keys that leave a run unchanged, as if the keys were missing
-USUAL: dict[str, object] = {"measure": None, "metric": {}, "weights": "trained", "callbacks": {}}
 IN_TESTING_OF = {"batch": ("test_bucket", "test_padding")}
 LIBRARIES = ("torch", "pytorch-lightning", "torchmetrics", "numpy", "tokenizers", "sacrebleu")
 ENTRY_MODULES = ("ablate.train.resolve", "ablate.train.run")
 EVALUATE = "ablate.train.evaluate"  # its imports are those of training
 
 
-def parts(config: DictConfig, data_fingerprint: str, weights: str = "") -> TrainingParts:
+def parts(config: DictConfig, data_fingerprint: str, weights: str = "") -> IdentityParts:
     """Return everything on which the identity of a training run depends, as plain data.
 
     Args:
@@ -56,29 +68,24 @@ def parts(config: DictConfig, data_fingerprint: str, weights: str = "") -> Train
         weights: hash of the files with the initial weights; "" if there are none.
     """
     plain: Any = OmegaConf.to_container(config, resolve=True)
-    used = {k: v for k, v in plain.items() if k not in USUAL or v != USUAL[k]}
-    tree = {k: v for k, v in used.items() if k not in (*OUTSIDE, *IN_TESTING)}
+    tree = {k: v for k, v in plain.items() if k not in (*OUTSIDE, *IN_TESTING)}
     for node, keys in (*OUTSIDE_OF.items(), *IN_TESTING_OF.items()):
         tree[node] = {k: v for k, v in tree[node].items() if k not in keys}
-    tree["model"] = _without_repeats(tree["model"])
-    bleu = tokenizer(tree["task"].pop("tokenize", USUAL_BLEU), plain["data"].get("target") or "")
-    made: TrainingParts = {
+    words = tree["task"].pop("tokenize", USUAL_BLEU)
+    return {
         "config": tree,
         "data": data_fingerprint,
         "device": device_kind(config),
         "libraries": library_versions(),
         "modules": source_hashes([*ENTRY_MODULES, *dotted_names([tree, plain["data"]])]),
+        "initial": weights,
+        "bleu": tokenizer(words, plain["data"].get("target") or ""),
     }
-    if weights:
-        made["initial"] = weights
-    if bleu != USUAL_BLEU:
-        made["bleu"] = bleu
-    return made
 
 
 def evaluation_parts(
     config: DictConfig, training: str, tests: Mapping[str, str] | None = None
-) -> EvaluationParts:
+) -> IdentityParts:
     """Return everything on which the identity of an evaluation depends, as plain data.
 
     Args:
@@ -87,35 +94,18 @@ def evaluation_parts(
         tests: hash of the additional text that a test reads, by split.
     """
     plain: Any = OmegaConf.to_container(config, resolve=True)
-    tree = {key: plain[key] for key in IN_TESTING if plain[key] != USUAL.get(key)}
+    tree = {key: plain[key] for key in IN_TESTING}
     for node, keys in IN_TESTING_OF.items():
         tree[node] = {key: plain[node][key] for key in keys}
-    hashes = source_hashes(dotted_names(tree))
-    evaluate = {EVALUATE: source_hash(EVALUATE)}
-    text = {split: of for split, of in (tests or {}).items() if split in config.test_splits}
-    made: EvaluationParts = {"training": training, "config": tree, "modules": hashes | evaluate}
-    if text:
-        made["data"] = text
-    return made
-
-
-def _without_repeats(model: dict[str, object]) -> dict[str, object]:
-    """Return the config of a model in a canonical form.
-
-    The encoder or the decoder may override a component of the model, such as the norm. An override
-    with the component that the model has anyway is replaced by None, because the two configs build
-    the same model.
-    """
-    overrides = {
-        k: v for k, v in model.items() if isinstance(v, dict) and v.get("_target_") == OVERRIDES
-    }
-    return model | {
-        stack: {k: None if v == model.get(k) else v for k, v in named.items()}
-        for stack, named in overrides.items()
+    return {
+        "training": training,
+        "config": tree,
+        "modules": source_hashes(dotted_names(tree)) | {EVALUATE: source_hash(EVALUATE)},
+        "data": {split: of for split, of in (tests or {}).items() if split in config.test_splits},
     }
 
 
-def digest(identity_parts: TrainingParts | EvaluationParts) -> str:
+def digest(identity_parts: IdentityParts) -> str:
     """Return the identity of a training or evaluation: a hash of 16 hexadecimal digits."""
     text = json.dumps(identity_parts, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -145,3 +135,188 @@ def device_kind(config: DictConfig) -> str:
     import torch  # takes seconds, and nothing else here needs it
 
     return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
+
+
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+PYTHON = Path(sysconfig.get_path("stdlib"))
+INSTALLED = {"site-packages", "dist-packages"}  # folders of installed packages
+NAME = re.compile(r"\.*[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")  # a name in Python code, such as mine.Part
+OURS = "ablate."
+# Observing a run does not change it, and neither does code that only accepts or rejects a config:
+# the config is part of the identity anyway. `evaluate` belongs to evaluations.
+UNEXECUTED = tuple(
+    f"ablate.{name}"
+    for name in (
+        *("record", "wandb", "stats", "evidence", "verdict", "errors", "process"),
+        *("config.schema", "config.check", "config.limits", "config.settle"),
+        *("train.compatibility", "train.evaluate", "train.output", "train.stored"),
+        "train.tracking",
+    )
+)
+
+
+class Module(NamedTuple):
+    """A module, and the file of its source; or an installed package, and its version."""
+
+    name: str
+    file: Path | None
+    version: str = ""
+
+
+class Source(NamedTuple):
+    """A hash of the source of a module, and the dotted names that the source mentions; or the
+    version of an installed package.
+    """
+
+    hash: str
+    imports: tuple[str, ...] = ()
+
+
+def source_hashes(names: Iterable[str]) -> dict[str, str]:
+    """Return a hash of the source of each module that importing `names` executes (`closure`), by
+    name of the module; for an installed package its version.
+
+    Args:
+        names: modules, or their classes and functions, as dotted names.
+    """
+    return {name: source_hash(name) for name in sorted(closure(names))}
+
+
+def source_hash(name: str) -> str:
+    """Return a hash of the source of a module; for an installed package its version.
+
+    The result is "" if there is no such module. A module is read once in each process, so the
+    result is the same after a change of the file.
+    """
+    return _read(name).hash
+
+
+def has_changed(name: str) -> bool:
+    """Return whether the source of a module differs from that when this process first read it."""
+    return _read.__wrapped__(name) != _read(name)
+
+
+def closure(names: Iterable[str]) -> set[str]:
+    """Return the modules of this package or of the user, and the installed packages, that importing
+    `names` executes.
+
+    Modules that cannot change the results of a run (`UNEXECUTED`) are left out.
+    """
+    modules: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        module = _locate(waiting.pop())
+        if module is None or module.name in modules or module.name.startswith(UNEXECUTED):
+            continue
+        modules.add(module.name)
+        waiting += _read(module.name).imports
+        if not module.name.startswith(OURS):
+            waiting.append(module.name.rpartition(".")[0])  # its package is executed first
+    return modules
+
+
+def dotted_names(tree: Any) -> Iterator[str]:
+    """Yield all texts in a config that may name a class or a function, as `_target_` does."""
+    if isinstance(tree, str) and "." in tree and NAME.fullmatch(tree):
+        yield tree
+    elif isinstance(tree, dict | list):
+        for value in tree.values() if isinstance(tree, dict) else tree:
+            yield from dotted_names(value)
+
+
+@functools.cache
+def _locate(path: str) -> Module | None:
+    """Return the module that a dotted name means, or in which it lies; None if there is none.
+
+    The longest module is returned: a.b for a.b.Part. In an installed package, the package is
+    returned.
+    """
+    module, package = None, path.partition(".")[0]
+    for name in accumulate(path.split("."), "{}.{}".format):
+        spec = spec_of(name)
+        if spec is None:
+            break
+        if not spec.has_location or name == "ablate":  # a namespace, or built into Python
+            continue
+        file = Path(str(spec.origin))
+        installed = package != "ablate" and not INSTALLED.isdisjoint(file.parts)
+        if installed and (version := _version(package)):
+            return Module(package, None, version)
+        if not installed and file.is_relative_to(PYTHON):
+            break
+        module = Module(name, file)
+    return module
+
+
+@functools.cache
+def _version(package: str) -> str:
+    """Return the version of an installed package and a digest of the recorded hashes of its
+    modules; "" if the package has no version.
+    """
+    try:
+        installed = [importlib.metadata.distribution(package)]
+    except importlib.metadata.PackageNotFoundError:  # PIL belongs to Pillow
+        names = importlib.metadata.packages_distributions().get(package, [])
+        installed = [importlib.metadata.distribution(name) for name in names]
+    lines = "\n".join(part.read_text("RECORD") or "" for part in installed).splitlines()
+    modules = "\n".join(sorted(line for line in lines if ".py,sha256" in line))
+    versions = [str(part.version) for part in installed if part.version]
+    return " ".join([*versions, hashlib.sha256(modules.encode()).hexdigest()[:16]] * bool(versions))
+
+
+@functools.cache
+def _read(name: str) -> Source:
+    module = _locate(name)
+    if module is None or module.file is None:
+        return Source(module.version if module else "")
+    content = module.file.read_bytes()  # so that the encoding that the module declares is used
+    if module.file.suffix != ".py":
+        return Source(hashlib.sha256(content).hexdigest()[:16])
+    tree = ast.parse(content)
+    source = tree_hash(tree)
+    is_package = module.file.name == "__init__.py"
+    package = name if is_package else name.rpartition(".")[0]
+    imports = [*_imports(tree, package)]
+    if name.startswith(OURS):
+        return Source(source, tuple(other for other in imports if other.startswith(OURS)))
+    return Source(source, (*imports, *_mentioned(tree, package)))
+
+
+def _imports(tree: ast.Module, package: str) -> Iterator[str]:
+    """Yield the dotted names that are imported anywhere in the source of a module in a package."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = _absolute("." * node.level + (node.module or ""), package)
+            # the names that * imports are in the source of `base`
+            yield from (base, *(f"{base}.{alias.name}" for alias in node.names))
+
+
+def _mentioned(tree: ast.Module, package: str) -> Iterator[str]:
+    """Yield the dotted names of modules that are not installed and that texts in a source name."""
+    for node in ast.walk(tree):
+        text = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(text, str) and NAME.fullmatch(text):
+            for name in {_absolute(text, package), _absolute(f".{text}", package)}:
+                if (module := _locate(name)) and module.file:
+                    yield name
+
+
+def _absolute(name: str, package: str) -> str:
+    """Return a dotted name without leading dots; "" if it lies outside all packages."""
+    with suppress(ImportError):
+        return importlib.util.resolve_name(name, package)
+    return ""
+
+
+def tree_hash(tree: ast.Module) -> str:
+    """Return a hash of 16 hexadecimal digits that ignores comments, docstrings and layout.
+
+    Docstrings are removed from `tree`. The hash depends on the version of Python, because syntax
+    trees differ between versions.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            del node.body[0]
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:16]

@@ -1,15 +1,17 @@
-"""Read the stored result of a run after checking the seal (a digest of the result in result.json)
-and the digests of the files that belong to the result.
+"""Read the stored results of runs and sweeps after checking the seal (a digest of the result in its
+file) and the digests of the files that belong to the result.
 """
 
+import itertools
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from ablate.errors import UserError
 from ablate.record.files import SEAL, check_seal, digest_of, lies_in
-from ablate.record.types import Result
+from ablate.record.label import value_text
+from ablate.record.types import Link, Result
 
 RESULT = "result.json"
 
@@ -57,11 +59,6 @@ def read_result(folder: Path, identity: str | None = None) -> Result | None:
         result: Result = read_sealed(folder / RESULT)
     except FileNotFoundError:
         return None
-    if not isinstance(result.get("files"), dict):
-        raise UserError(
-            f"{folder / RESULT} is not the result of a run: it lists no files; restore it, or "
-            "remove the folder"
-        )
     if identity is not None and result["identity"] != identity:
         raise UserError(
             f"{folder / RESULT} belongs to another run, {result['identity']}: remove the folder"
@@ -85,3 +82,60 @@ def check_file(path: Path, digest: str) -> None:
         raise UserError(
             f"{path} is damaged or was edited (its SHA-256 differs from the one in {RESULT})"
         )
+
+
+IDENTITY = "identity.json"  # file of a run or an evaluation: everything that determines its results
+LOGGER_FAILURES = "logger_failures.txt"  # file of a run: one line for each failed logger
+
+
+def link_path(sweep: Path, number: int) -> Path:
+    """Return the path of the file in which a sweep stores the outcome of run `number`."""
+    return sweep / "cells" / f"{number:04d}.json"
+
+
+def read_links(sweep: Path) -> list[Link]:
+    """Return the outcomes of all runs of a sweep, in order of their numbers.
+
+    If the results folder was moved, or if the path of a run is relative to another current folder,
+    the outcomes name the folders in which the runs are now.
+
+    Raises:
+        UserError: a file was changed after it was written.
+    """
+    links = [read_sealed(path) for path in sorted((sweep / "cells").glob("*.json"))]
+    return [_relocated(link, sweep) for link in links]
+
+
+def _relocated(outcome: Any, sweep: Path) -> Any:
+    """Return an outcome, with the present folder of its run if the run has moved.
+
+    The present folder is that of the run in the results folder of the sweep.
+    """
+    before = Path(outcome.get("folder", ""))
+    places = (parent / "runs" / before.name for parent in sweep.absolute().parents)
+    now = None if before.exists() else next((place for place in places if place.exists()), None)
+    if now is None:
+        return outcome
+    moved = {**outcome, "folder": str(now)}
+    if "evaluation" in outcome:
+        moved["evaluation"] = str(now / Path(outcome["evaluation"]).relative_to(before))
+    if "short" in outcome:
+        moved["short"] = _relocated(outcome["short"], sweep)
+    return moved
+
+
+def executed_source(link: Link) -> Iterator[tuple[str, str]]:
+    """Yield each module that a run and its evaluation executed, and the hash of its source.
+
+    Yield nothing for a failed run.
+    """
+    ends: tuple[Any, ...] = (link, link.get("short", {}))
+    for folder in (end[key] for end in ends for key in ("folder", "evaluation") if key in end):
+        parts = json.loads(Path(folder, IDENTITY).read_text(encoding="utf-8"))
+        yield from parts["modules"].items()
+
+
+def swept(runs: list[Link]) -> list[str]:
+    """Return the factors whose level differs between runs."""
+    keys = dict.fromkeys(itertools.chain.from_iterable(run["levels"] for run in runs))
+    return [k for k in keys if len({value_text(run["levels"].get(k)) for run in runs}) > 1]

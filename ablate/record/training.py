@@ -13,32 +13,217 @@ results/runs/<identity>/
                        (`ablate.record.files`); exists only when training has ended
 """
 
-import hashlib
 import json
-import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+import yaml
 from omegaconf import DictConfig, OmegaConf
 
 from ablate.errors import UserError
+from ablate.process import rank
 from ablate.record import identity
 from ablate.record.environment import environment
 from ablate.record.files import (
+    acquire,
     append_line,
     check_links,
     check_writable,
+    clear_unfinished,
+    seal,
+    write_arrays,
     write_json,
     write_tensors,
+    write_text,
     writing,
 )
-from ablate.record.links import LOGGER_FAILURES
-from ablate.record.lock import acquire
-from ablate.record.part import EvaluationRecord, RecordFolder
-from ablate.record.types import CombinedResult, Fingerprints, Result, TrainingParts
+from ablate.record.sealed import LOGGER_FAILURES, RESULT, digests, read_result
+from ablate.record.types import Fingerprints, IdentityParts, Result
+
+# `failed` is missing, because a failed run is repeated
+RESULTS = ("finished", "diverged", "collapsed")
+
+
+class RecordFolder:
+    """The folder of a training or an evaluation; a result.json shows that it is complete.
+
+    The folder is named by the identity, a hash of everything that can change the results. Only the
+    process of rank 0 writes. The result is sealed and contains the digests of all files that match
+    the patterns in `kept`. If one of these files changes, the result is invalid.
+    """
+
+    kept: tuple[str, ...] = ("config.yaml", "identity.json")
+
+    def __init__(self, parent: Path, parts: IdentityParts) -> None:
+        self.parts = parts
+        self.identity = identity.digest(parts)
+        self.folder = parent / self.identity
+        self.seconds: dict[str, float] = {}
+        self.writes = rank() == 0
+        self._imported = {*sys.modules}
+        self._start()
+        self._damage = ""
+
+    def _start(self, earlier: float = 0.0) -> None:
+        """Start to measure time; `earlier` is the number of seconds before an interruption."""
+        self._started = time.monotonic() - earlier
+
+    def result(self) -> Result | None:
+        """Return the stored result; None if the result is missing, damaged or that of a failed run.
+
+        A message about damage is printed once.
+        """
+        try:
+            result = read_result(self.folder, self.identity)
+        except UserError as error:
+            if self.writes and str(error) != self._damage:
+                print(f"{error}: the run will be repeated", flush=True)
+            self._damage = str(error)
+            return None
+        return result if result and result["status"] in RESULTS else None
+
+    def tidy(self) -> None:
+        """Remove temporary files of killed processes; no other process may use this folder."""
+        for folder in (self.folder, *self.folder.glob("*/"), *self.folder.glob("tests/*/")):
+            clear_unfinished(folder)
+
+    def clear(self, *, keep: tuple[str, ...] = ()) -> None:
+        """Create the folder if necessary, and remove its content except the names in `keep`."""
+        with writing(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            for path in self.folder.iterdir():
+                if path.name not in keep:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    def describe(self, config: dict[str, object]) -> None:
+        """Write config.yaml with the config, and identity.json with the identity and the values
+        from which it was computed.
+        """
+        write_text(self.folder / "config.yaml", yaml.safe_dump(config, sort_keys=False))
+        write_json(self.folder / "identity.json", {"identity": self.identity, **self.parts})
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Measure the seconds that a `with` block takes, and add them to the phase `name` in
+        `seconds`.
+        """
+        start = time.perf_counter()
+        yield
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+    @property
+    def wall_seconds(self) -> float:
+        """Seconds since the start, including the seconds before an interruption."""
+        return time.monotonic() - self._started
+
+    def finish(self, status: str, metrics: Mapping[str, int | float | None], **more: Any) -> Result:
+        """Write result.json, the last file of this folder, and return its content.
+
+        The result of a failure lists no files, because its files change when the run resumes.
+
+        Args:
+            status: "finished", "diverged", "collapsed" or "failed".
+            metrics: the metrics of the run, by name.
+            more: further keys of the result.
+
+        Raises:
+            UserError: a module was changed after the identity was computed, and before it was
+                imported.
+        """
+        if status in RESULTS:
+            self._check_source()
+        result = {
+            "status": status,
+            "identity": self.identity,
+            "metrics": metrics,
+            "seconds": {k: round(v, 3) for k, v in self.seconds.items()},
+            "wall_seconds": round(self.wall_seconds, 3),
+            "ended": round(time.time(), 3),
+            "files": digests(self.folder, self.kept) if status in RESULTS else {},
+            **more,
+        }
+        if self.writes:
+            write_json(self.folder / RESULT, seal(result))
+        return cast(Result, result)
+
+    def _check_source(self) -> None:
+        late = self.parts["modules"].keys() & (sys.modules.keys() - self._imported)
+        if changed := sorted(name for name in late if identity.has_changed(name)):
+            raise UserError(
+                f"{', '.join(changed)}: the source changed while the run waited to import it, so "
+                "the code of the run is unknown: start the run again"
+            )
+
+
+class EvaluationRecord(RecordFolder):
+    """The folder of one evaluation, inside the folder of its training run.
+
+    results/runs/<training identity>/tests/<identity>/
+        config.yaml     the config keys that affect only testing
+        identity.json   everything from which the identity, a hash, is computed
+        test.hyp        translations, one line per sentence
+        test.stats.npz  statistics of each sentence
+        samples.json    texts that a language model generated
+        result.json     status and scores; exists only when the evaluation has ended
+    """
+
+    kept = (*RecordFolder.kept, "*.hyp", "*.stats.npz", "samples.json")
+
+    def __init__(
+        self, config: DictConfig, training: RecordFolder, tests: Mapping[str, str]
+    ) -> None:
+        parts = identity.evaluation_parts(config, training.identity, tests)
+        super().__init__(training.folder / "tests", parts)
+
+    def begin(self) -> None:
+        """Start to measure time, empty the folder of the evaluation, and write the config and the
+        identity of the evaluation into the folder.
+        """
+        self._start()
+        if self.writes:
+            self.clear()
+            self.describe(self.parts["config"])
+
+    def keep(
+        self,
+        split: str,
+        lines: list[str],
+        statistics: dict[str, np.ndarray],
+        groups: Sequence[str] | None = None,
+    ) -> None:
+        """Save the translations of a split (if there are any) and its statistics.
+
+        Args:
+            split: name of the split.
+            lines: translations, one per sentence; empty for a task without translations.
+            statistics: arrays with one row per sentence, by name.
+            groups: name of the group of each sentence, if the corpus defines groups.
+        """
+        if not self.writes:
+            return
+        arrays = dict(statistics)
+        if groups is not None:
+            arrays["groups"] = np.unique(list(groups), return_inverse=True)[1]
+        if lines:
+            write_text(self.folder / f"{split}.hyp", "".join(f"{line}\n" for line in lines))
+        write_arrays(self.folder / f"{split}.stats.npz", arrays)
+
+    def keep_samples(self, texts: list[str]) -> None:
+        """Save texts that the model generated."""
+        if self.writes:
+            write_json(self.folder / "samples.json", texts)
+
+    def samples(self) -> list[str]:
+        """Return the texts that the model generated; an empty list if there are none."""
+        path = self.folder / "samples.json"
+        texts: list[str] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+        return texts
 
 
 class Record(RecordFolder):
@@ -50,7 +235,6 @@ class Record(RecordFolder):
     digest.
     """
 
-    parts: TrainingParts
     kept = (*RecordFolder.kept, "environment.json", "metrics.jsonl", "tokenizer/*.json")
 
     def __init__(self, config: DictConfig, text: Fingerprints, weights: str) -> None:
@@ -60,7 +244,7 @@ class Record(RecordFolder):
         self.evaluation = EvaluationRecord(config, self, text.tests)
         self.current: RecordFolder = self  # the folder that records an error now
         self.resumed = False
-        self.corpus = ""  # description of the corpus
+        self.about: dict[str, Any] = {}  # description of the corpus
         self.weights_digest: str | None = None
         self.metrics = self.folder / "metrics.jsonl"
         self.weights = self.folder / "weights.pt"
@@ -72,26 +256,21 @@ class Record(RecordFolder):
         process is executing the run.
 
         Raises:
-            UserError: the results folder is read-only, and the run must be executed; or a link in
-                the folder of the run leads out of `runs`.
+            UserError: a link in the folder of the run leads out of `runs`, or the results folder
+                cannot be written.
         """
-        lock_context: Any = nullcontext()
+        lock: Any = nullcontext()
         if self.writes:
-            try:
-                lock_path = self.results / "locks" / f"{self.identity}.lock"
-                lock_context = acquire(lock_path, "executing this run")
-            except OSError as error:
-                if self.config.fresh or not self.stored_result():
-                    raise UserError(
-                        f"paths.results={self.results}: cannot write there ({error.strerror})"
-                    ) from None
-        with lock_context as lock:
+            locks = self.results / "locks"
+            check_writable(locks)
+            lock = acquire(locks / f"{self.identity}.lock", "executing this run")
+        with lock:
             check_links(self.folder, self.folder.parent)
-            if lock is not None:
+            if self.writes:
                 self.tidy()
             yield
 
-    def stored_result(self) -> CombinedResult | None:
+    def stored_result(self) -> Result | None:
         """Return the combined result of training and evaluation; None if a result is missing.
 
         A training that is not tested, such as a diverged run, needs no result of an evaluation.
@@ -109,26 +288,19 @@ class Record(RecordFolder):
         """Return whether a training with this result has weights to test."""
         return self.config.probe is None and trained["status"] != "diverged"
 
-    def whole(self, trained: Result, tested: Result | None) -> CombinedResult:
+    def whole(self, trained: Result, tested: Result | None) -> Result:
         """Return the combined result of training and evaluation.
 
         Its identity is the identity of the evaluation; without an evaluation, of the training.
         """
         whole: Any = {key: value for key, value in trained.items() if key != "files"}
-        whole |= {"training": trained["identity"], "folder": str(self.folder)}
-        if tested is None:
-            return cast(CombinedResult, {"signatures": {}, **whole})
-        both = {
-            **whole,
-            "identity": tested["identity"],
-            "evaluation": str(self.evaluation.folder),
-            "metrics": {**trained["metrics"], **tested["metrics"]},
-            "signatures": tested["signatures"],
-            "seconds": {**trained["seconds"], **tested["seconds"]},
-            "wall_seconds": round(trained["wall_seconds"] + tested["wall_seconds"], 3),
-            "ended": max(trained["ended"], tested["ended"]),
-        }
-        return cast(CombinedResult, both)
+        whole |= {"training": self.identity, "folder": str(self.folder), "signatures": {}}
+        if tested is not None:
+            whole |= {key: tested[key] for key in ("identity", "signatures", "ended")}
+            whole |= {key: {**trained[key], **tested[key]} for key in ("metrics", "seconds")}
+            whole["wall_seconds"] = round(trained["wall_seconds"] + tested["wall_seconds"], 3)
+            whole["evaluation"] = str(self.evaluation.folder)
+        return cast(Result, whole)
 
     def begin(self) -> None:
         """Prepare the folder for a new training: start to measure time, remove all files except
@@ -139,43 +311,34 @@ class Record(RecordFolder):
             self.clear(keep=("tests",))
             self._introduce()
 
-    def resume(self, metrics_bytes: int, wall_seconds: float) -> None:
+    def resume(self, metrics: str, wall_seconds: float) -> None:
         """Prepare the folder to resume training from a checkpoint: remove the metrics that were
         logged after the checkpoint.
 
         Args:
-            metrics_bytes: length of metrics.jsonl at the checkpoint.
+            metrics: content of metrics.jsonl at the checkpoint.
             wall_seconds: seconds of training before the checkpoint.
         """
         self._start(wall_seconds)
         self.seconds["training"] = wall_seconds
         if self.writes:
             (self.folder / "result.json").unlink(missing_ok=True)  # remove the result of a failure
-            with writing(self.metrics):
-                self.metrics.touch()
-                os.truncate(self.metrics, metrics_bytes)
+            write_text(self.metrics, metrics)
             self._introduce()
 
     def _introduce(self) -> None:
-        if self.config.probe is None:
-            # fail before training rather than after it
-            check_writable(self.evaluation.folder.parent)
         plain: Any = OmegaConf.to_container(self.config, resolve=True)
         self.describe(plain)
-        about = {**environment(), "corpus": self.corpus}
-        write_json(self.folder / "environment.json", about)
+        write_json(self.folder / "environment.json", {**environment(), **self.about})
 
     def __enter__(self) -> "Record":
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Write an error into the result of the training, or of the evaluation if it is running."""
         if isinstance(error, Exception) and self.current.folder.is_dir():
             with suppress(UserError):  # a full disk cannot store the failure either
-                self.fail(error)
-
-    def fail(self, error: Exception) -> None:
-        """Write an error into the result of the training, or of the evaluation if it is running."""
-        self.current.finish("failed", {}, error=f"{type(error).__name__}: {error}")
+                self.current.finish("failed", {}, error=f"{type(error).__name__}: {error}")
 
     def log(self, values: dict[str, float], step: int) -> None:
         """Append a line of metrics to metrics.jsonl, unless the evaluation is running.
@@ -191,15 +354,6 @@ class Record(RecordFolder):
         if self.writes:
             with suppress(UserError):
                 append_line(self.folder / LOGGER_FAILURES, sentence)
-
-    def metrics_bytes(self) -> int:
-        """Return the length of metrics.jsonl in bytes."""
-        return self.metrics.stat().st_size if self.metrics.exists() else 0
-
-    def metrics_digest(self, length: int) -> str:
-        """Return the SHA-256 of the first `length` bytes of metrics.jsonl."""
-        content = self.metrics.read_bytes() if self.metrics.exists() else b""
-        return hashlib.sha256(content[:length]).hexdigest()
 
     def keep_weights(self, weights: Mapping[str, object]) -> None:
         """Save the weights that are tested, and store their digest in `weights_digest`."""

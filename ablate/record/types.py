@@ -23,25 +23,17 @@ class Fingerprints(NamedTuple):
     tests: Mapping[str, str]
 
 
-class TrainingParts(TypedDict):
-    """Everything on which the identity of a training run, a hash, depends."""
+class IdentityParts(TypedDict):
+    """Everything on which the identity of a training or of an evaluation, a hash, depends."""
 
     config: dict[str, Any]
-    data: str  # hash of the text that training reads
-    device: str
-    libraries: dict[str, str]
     modules: dict[str, str]  # hashes of the source, by module
-    initial: NotRequired[str]
-    bleu: NotRequired[str]
-
-
-class EvaluationParts(TypedDict):
-    """Everything on which the identity of an evaluation, a hash, depends."""
-
-    config: dict[str, Any]
-    training: str
-    modules: dict[str, str]
-    data: NotRequired[dict[str, str]]  # hashes of the text that tests read, by split
+    data: str | dict[str, str]  # hash of the text that training reads, or tests, by split
+    training: NotRequired[str]  # identity of the training; only in an evaluation
+    device: NotRequired[str]
+    libraries: NotRequired[dict[str, str]]
+    initial: NotRequired[str]  # hash of the files with the initial weights
+    bleu: NotRequired[str]  # how BLEU divides the target language into words
 
 
 class Environment(TypedDict):
@@ -57,50 +49,31 @@ class Environment(TypedDict):
     commit: str | None  # of this package's source (ablate.record.environment)
     packages: dict[str, str]  # versions
     corpus: NotRequired[str]  # files and size; not in older records
+    separator: NotRequired[str | None]  # text between two documents, if there are documents
 
 
-class OutcomeBase(TypedDict):
-    """The keys that the outcomes of finished and of failed runs share."""
+class Result(TypedDict):
+    """The result of a training, of an evaluation or of both; of a failed run, its status and error.
+
+    The file result.json has a digest of this content, too, which seals the file.
+    """
 
     status: str
     error: NotRequired[str]
+    identity: NotRequired[str]
+    metrics: NotRequired[Metrics]
+    seconds: NotRequired[dict[str, float]]  # by phase
+    wall_seconds: NotRequired[float]
+    ended: NotRequired[float]  # unix time
+    weights: NotRequired[str | None]  # SHA-256 of the tested weights; null if they were not saved
+    signatures: NotRequired[dict[str, str]]  # settings of each score, by metric
+    files: NotRequired[dict[str, str]]  # SHA-256 by name; only in the file
+    training: NotRequired[str]  # identity of the training
+    folder: NotRequired[str]  # folder of the training
     evaluation: NotRequired[str]  # folder of the evaluation, if it exists
 
 
-class Failure(OutcomeBase):
-    """The outcome of a run that raised an exception, before it is written to disk."""
-
-    metrics: Metrics
-    seconds: dict[str, float]
-
-
-class Measured(OutcomeBase):
-    """The keys that the result of a training and the result of an evaluation share."""
-
-    identity: str
-    metrics: Metrics
-    seconds: dict[str, float]  # by phase
-    wall_seconds: float
-    ended: float  # unix time
-    weights: str | None  # SHA-256 of the tested weights; null if they were not saved
-    seed: NotRequired[int]  # training only
-    signatures: NotRequired[dict[str, str]]  # settings of each score, by metric
-
-
-class Result(Measured):
-    """The result.json of a training or of an evaluation, without the digest that seals the file."""
-
-    files: dict[str, str]  # SHA-256 by name
-
-
-class CombinedResult(Measured):
-    """The combined result of a training and its evaluation."""
-
-    training: str  # identity of the training
-    folder: str  # folder of the training
-
-
-class Outcome(CombinedResult):
+class Outcome(Result):
     """The result that a run returns, and whether it was reused or newly trained."""
 
     reused: bool
@@ -128,14 +101,8 @@ class Cell(TypedDict):
     tuned: NotRequired[Tuned]
 
 
-class Link(Cell, OutcomeBase):
+class Link(Cell, Result):
     """A run of a sweep with its outcome, the content of cells/NUMBER.json."""
 
-    identity: NotRequired[str]
-    metrics: NotRequired[Metrics]
-    wall_seconds: NotRequired[float]
-    ended: NotRequired[float]
-    training: NotRequired[str]
-    folder: NotRequired[str]
     reused: NotRequired[bool]
     short: NotRequired[Outcome]

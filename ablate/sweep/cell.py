@@ -25,9 +25,9 @@ from ablate.evidence.types import Study
 from ablate.record.arm import levels, makes_arms
 from ablate.record.files import seal, write_json
 from ablate.record.label import key, say, value_text
-from ablate.record.links import link_path
+from ablate.record.sealed import link_path
 from ablate.record.types import Cell as Place
-from ablate.record.types import Levels, OutcomeBase
+from ablate.record.types import Levels, Result
 from ablate.verdict.study_checks import matched_keys
 
 SEEDS = ("seed", "replicate")  # keys that distinguish runs of an arm rather than arms
@@ -295,7 +295,7 @@ def used(study: dict[str, Any]) -> Study:
     return cast(Study, {**used_keys, "claims": claims})
 
 
-def write_link(sweep: Path, config: DictConfig, outcome: OutcomeBase) -> None:
+def write_link(sweep: Path, config: DictConfig, outcome: Result) -> None:
     """Write the file with the outcome of a run into a sweep's folder.
 
     Args:

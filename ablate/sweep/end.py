@@ -23,10 +23,10 @@ from ablate.evidence.log import looked
 from ablate.evidence.outcome import PROBE, STATUSES, Row, rows
 from ablate.evidence.types import Run
 from ablate.record.files import append_line, write_text
-from ablate.record.links import LOGGER_FAILURES, read_links
+from ablate.record.sealed import LOGGER_FAILURES, read_links
 from ablate.sweep.cell import config_dirs
 from ablate.verdict.types import INCONCLUSIVE, Verdict
-from ablate.wandb.note import LOGGER, advise_sync
+from ablate.wandb.connection import LOGGER, advise_sync
 from ablate.words.answer import seeds_needed
 
 PART = (

@@ -30,10 +30,9 @@ from ablate.evidence.log import looked
 from ablate.evidence.registration import planned_looks
 from ablate.evidence.types import Levels, Study, Tune
 from ablate.progress import Work
+from ablate.record.identity import source_hash
 from ablate.record.label import run_key
-from ablate.record.links import executed_source
-from ablate.record.sealed import read_sealed
-from ablate.record.source import source_hash
+from ablate.record.sealed import executed_source, read_sealed
 from ablate.record.types import Link
 from ablate.sweep.begin import register_study
 from ablate.sweep.cell import Cell

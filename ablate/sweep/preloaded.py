@@ -20,8 +20,8 @@ leave_current_folder()
 for name in MODULES:
     import_module(name)
 # cached here, because hashing the source takes a third of a second
-source = import_module("ablate.record.source")
-source.source_hashes([*import_module("ablate.record.identity").ENTRY_MODULES])
+identity = import_module("ablate.record.identity")
+identity.source_hashes([*identity.ENTRY_MODULES])
 environment = import_module("ablate.record.environment")
 environment.packages()
 environment.source_commit()

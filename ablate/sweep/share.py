@@ -84,7 +84,7 @@ def digest_of_code(config: DictConfig) -> str:
     """Return a digest of the source of this package, and of all components of the user that the
     config files and the overrides of a sweep name.
     """
-    from ablate.record.source import source_hashes
+    from ablate.record.identity import source_hashes
 
     texts = [path.read_text(encoding="utf-8") for path in _config_files(config)]
     names = {*DOTTED.findall("\n".join([*texts, *config.hydra.overrides.task]))}

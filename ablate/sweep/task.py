@@ -26,8 +26,8 @@ from ablate.process import (
     run_in_child,
     write_output_to,
 )
-from ablate.record.lock import take
-from ablate.record.types import OutcomeBase
+from ablate.record.files import take
+from ablate.record.types import Result
 from ablate.sweep.cell import Cell, write_link
 
 # Exit statuses of a run that was interrupted: it has saved its state, and did not fail.
@@ -86,7 +86,7 @@ class RunTask:
 
 def fail(cell: Cell, error: str) -> None:
     """Store that a run failed."""
-    failure: OutcomeBase = {"status": "failed", "error": error}
+    failure: Result = {"status": "failed", "error": error}
     write_link(Path(cell.arm.hydra.sweep.dir), cell.config, failure)
 
 

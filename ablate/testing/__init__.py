@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from ablate.testing import loss, model, optimizer
+from ablate.testing import model, training
 from ablate.testing.level import LAWS, Level, levels
 
 __all__ = ["Check", "Level", "checks"]
@@ -28,8 +28,9 @@ Law = Callable[[Level], Iterator[str]]
 # class may violate the law
 OF_ALL: dict[Law, Enum | None] = dict.fromkeys(LAWS)
 OF_MODELS: dict[Law, Enum | None] = {**OF_ALL, **model.LAWS}
-OF_LOSSES: dict[Law, Enum | None] = {**OF_ALL, **loss.LAWS}
-BY_GROUP = {"loss": OF_LOSSES, "optimizer": optimizer.LAWS}  # all other groups are of a model
+OF_LOSSES: dict[Law, Enum | None] = {**OF_ALL, **training.OF_LOSSES}
+# all other groups are of a model
+BY_GROUP = {"loss": OF_LOSSES, "optimizer": training.OF_OPTIMIZERS}
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,13 @@
 """Use the model of a finished run: translate lines, generate text, score a split."""
 
+import json
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import BinaryIO
 
 import torch
-import yaml
-from hydra.utils import get_object
 from jaxtyping import Int
 from lightning_fabric.utilities import move_data_to_device
 from omegaconf import DictConfig, OmegaConf
@@ -17,11 +15,9 @@ from pytorch_lightning.plugins.precision import Precision
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from ablate.config.trust import check_targets
 from ablate.data import BOS, EOS, PAD, UNK
-from ablate.data.corpus import SEPARATORS, Corpus
-from ablate.data.module import TextData
-from ablate.data.text import MARK, stream_lines
+from ablate.data.corpus import SEPARATORS, Corpus, check_split
+from ablate.data.text import stream_lines
 from ablate.data.tokenizer import Given, Tokenizer
 from ablate.errors import UserError
 from ablate.model.base import Model
@@ -30,7 +26,7 @@ from ablate.search import Sampling
 from ablate.seeding import seed_of
 from ablate.task import Task
 from ablate.train.compatibility import READ, check_sources
-from ablate.train.job import make_data
+from ablate.train.job import Job, make_data
 from ablate.train.module import text_of
 from ablate.train.restore import Restored, precision_plugin
 
@@ -62,14 +58,7 @@ def translate_stream(run: Restored, batch: int, source: Iterable[bytes], target:
         UserError: the run did not train a translation model, or a line is not UTF-8.
     """
     if not run.task.generates:
-        raise UserError(
-            f"checkpoint is {str(run.folder)!r}, whose task translates nothing: "
-            + (
-                "use `ablate generate` for a language model"
-                if run.task.writes
-                else "give the folder of a run with task=translation"
-            )
-        )
+        raise UserError(f"checkpoint={run.folder}: its task does not translate")
     lines = stream_lines(source, "standard input")
     read, cut_lines = 0, list[int]()
     with Work("translating lines", shown=not sys.stdout.isatty()) as work:
@@ -184,42 +173,19 @@ def writer_of(run: Restored) -> Writer:
         UserError: the run did not train a language model.
     """
     if not run.task.writes:
-        raise UserError(
-            f"checkpoint is {str(run.folder)!r}, whose task cannot continue a text: give the "
-            "folder of a language model's run (task=language_model)"
-        )
-    tokenizer = run.tokenizers.tgt
-    separator = separator_of(run.folder, tokenizer)
-    return make_writer(run.config, run.model, tokenizer, run.task, separator)
+        raise UserError(f"checkpoint={run.folder}: its task does not continue texts")
+    about = json.loads((run.folder / "environment.json").read_text(encoding="utf-8"))
+    return make_writer(run.config, run.model, run.tokenizers.tgt, run.task, about["separator"])
 
 
-def separator_of(folder: Path, tokenizer: Tokenizer) -> str | None:
-    """Return the text between two documents of the training text of a run; None if there is none.
+def separator_of(job: Job) -> str | None:
+    """Return the text between two documents of the training text of a job; None if there is none.
 
-    In training, an end token replaced this text. In a corpus without documents, every line was a
+    In training, an end token replaces this text. In a corpus without documents, every line is a
     text. The texts of `data=huggingface` and of other packages may have several lines.
-
-    Args:
-        folder: folder of the run.
-        tokenizer: vocabulary of the run.
     """
-    if not tokenizer.verbatim:
-        return "\n"
-    # a restored config has no node `data`, whose class need not be trusted to continue a prompt
-    data = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8")).get("data")
-    node = data if isinstance(data, dict) else {}
-    if "documents" in node:
-        return SEPARATORS.get(str(node["documents"]))
-    return "\n" if _has_lines(node.get("_target_")) else None
-
-
-def _has_lines(target: object) -> bool:
-    """Return whether a run's corpus is a class of ablate whose texts are single lines."""
-    try:
-        check_targets({"data": {"_target_": target}}, ())
-    except UserError:  # a class of another package, which must not be imported
-        return False
-    return not get_object(str(target)).documents
+    usual = "file" if job.corpus.documents else "line"
+    return SEPARATORS[job.config.data.get("documents", usual)]
 
 
 def read_prompt(raw: bytes, writer: Writer) -> str:
@@ -229,23 +195,15 @@ def read_prompt(raw: bytes, writer: Writer) -> str:
     dropped, too.
 
     Raises:
-        UserError: the prompt is not UTF-8, has several documents although the model was trained on
-            single documents, or has characters that the vocabulary lacks.
+        UserError: the prompt has several documents although the model was trained on single
+            documents, or has characters that the vocabulary lacks.
     """
-    try:
-        prompt = raw.decode("utf-8").removeprefix(MARK).replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"the prompt is not UTF-8: byte {error.start} is invalid; convert it to UTF-8"
-        ) from None
-    by_line = writer.separator == "\n"
-    prompt = prompt.removesuffix("\n") if by_line else prompt
-    documents, unit = writer.documents(prompt), "line" if by_line else "paragraph"
+    prompt = raw.decode("utf-8-sig").replace("\r\n", "\n")
+    if writer.separator == "\n":
+        prompt = prompt.removesuffix("\n")
+    documents = writer.documents(prompt)
     if len(documents) > 1 and not writer.packed:
-        raise UserError(
-            f"the prompt has {len(documents)} {unit}s, but this model was trained on single "
-            f"{unit}s: give one {unit}"
-        )
+        raise UserError(f"the prompt has {len(documents)} documents; this model continues one")
     encode = writer.tokenizer.encode_batch
     if any(UNK in row for row in encode(documents)):
         parts = sorted({*prompt.split(), *filter(str.isspace, "".join(documents))})
@@ -266,8 +224,17 @@ def score(run: Restored, corpus: Corpus, split: str, cache_dir: str) -> dict[str
     Raises:
         UserError: there is no such split, or its text does not fit the run.
     """
-    data = evaluation_data(run, corpus, split, cache_dir)
-    task = run.task
+    check_split(split, corpus.splits)
+    check_sources(run.task, corpus)
+    if corpus.documents and not run.tokenizers.tgt.verbatim:
+        raise UserError(
+            "data has documents, but the vocabulary of this run was made from single lines and "
+            "has no line feed: choose data=language or data=parallel"
+        )
+    task, scheme = run.task, Given(run.tokenizers, (split,))
+    batch, seed = OmegaConf.to_object(run.config.batch), seed_of(run.config)
+    data = make_data(task, corpus, scheme, batch, cache_dir=cache_dir, seed=seed)
+    data.check_evaluation(split)
     text = text_of(data, split)
     if doubt := task.evaluation(data.languages[1], thorough=False).doubt(text.references[:READ]):
         print(f"warning, {split}: {doubt}", flush=True)
@@ -283,26 +250,3 @@ def score(run: Restored, corpus: Corpus, split: str, cache_dir: str) -> dict[str
             with run.precision.forward_context():
                 evaluation.update(run.model, moved, run.search, text)
     return evaluation.compute()
-
-
-def evaluation_data(run: Restored, corpus: Corpus, split: str, cache_dir: str) -> TextData:
-    """Return the data of one split, encoded with the vocabulary of a run.
-
-    Raises:
-        UserError: there is no such split, or its text does not fit the run.
-    """
-    if split not in corpus.splits:
-        raise UserError(
-            f"split={split}: this corpus has no such split; choose {' or '.join(corpus.splits)}"
-        )
-    check_sources(run.task, corpus)
-    if corpus.documents and not run.tokenizers.tgt.verbatim:
-        raise UserError(
-            "data has documents, but the vocabulary of this run was made from single lines and "
-            "has no line feed: choose data=language or data=parallel"
-        )
-    scheme, batch = Given(run.tokenizers, (split,)), OmegaConf.to_object(run.config.batch)
-    seed = seed_of(run.config)
-    data = make_data(run.task, corpus, scheme, batch, cache_dir=cache_dir, seed=seed)
-    data.check_evaluation(split)
-    return data

@@ -10,19 +10,17 @@ from omegaconf import DictConfig, OmegaConf
 from torch.nn import RNNBase
 
 from ablate.config.construct import building
-from ablate.data.corpus import Corpus
+from ablate.data.corpus import Corpus, check_split
 from ablate.data.module import TextData
-from ablate.errors import UserError, class_and_line
+from ablate.errors import UserError
 from ablate.model.base import CausalDocuments, Model, Seq2Seq
 from ablate.optimizer import make_optimizer
-from ablate.search import Search
 from ablate.task import Task
-from ablate.train.callbacks import check_callbacks
 from ablate.train.job import Job
 
 READ = 1000  # number of lines of a split that are checked
-
-Need = tuple[int, str]  # number of tokens, and the texts that have so many
+# metrics logged in training
+STEPS = ("train/nll", "train/objective", "train/gradient_norm", "train/lr")
 
 
 def check_compatibility(job: Job) -> None:
@@ -36,7 +34,7 @@ def check_compatibility(job: Job) -> None:
     # raises UserError for a language that it cannot score
     job.task.evaluation(job.corpus.languages[1], thorough=True)
     check_metrics(job)
-    check_callbacks(job)
+    check_monitors(job)
 
 
 def check_task(job: Job) -> None:
@@ -96,104 +94,69 @@ def check_optimizer(job: Job) -> None:
         layer = torch.nn.Linear(1, 1, bias=False, device="meta")
         optimizer = make_optimizer(job.optimizer, layer)
     eps = optimizer.defaults.get("eps")
-    precision = str(job.config.trainer.precision)
-    if precision == "16-true" and eps and not torch.tensor(eps, dtype=torch.float16):
-        raise UserError(
-            f"optimizer.eps={eps:g} is 0 in the float16 of trainer.precision=16-true, so that the "
-            "optimiser would divide by 0: set optimizer.eps=1e-4, or trainer.precision=bf16-true"
-        )
+    half = job.config.trainer.precision == "16-true"
+    if half and eps and not torch.tensor(eps, dtype=torch.float16):
+        raise UserError(f"optimizer.eps={eps:g} is 0 in float16: set optimizer.eps=1e-4")
 
 
 def check_metrics(job: Job) -> None:
     """Raise UserError for a metric of the user that the task cannot compute."""
     for name in job.metrics:
-        if not job.task.generates:
+        if name in job.task.metrics or not job.task.generates:
             raise UserError(
-                f"metric.{name} scores translations, but task {type(job.task).__name__} makes "
-                "none: choose another task, or metric=none"
+                f"metric.{name} cannot be used with task {type(job.task).__name__}: a task that "
+                "makes no translations has none to score, and the names of its own metrics are "
+                f"taken ({', '.join(job.task.metrics)}); rename the key, or set metric=none"
             )
-        if name in job.task.metrics:
+
+
+def check_monitors(job: Job) -> None:
+    """Raise UserError for a callback that monitors a metric which neither training nor a callback
+    of the user logs.
+    """
+    validated = [f"val/{name}" for name, m in job.task.metrics.items() if m.split == "val"]
+    modules = [type(callback).__module__ for callback in job.callbacks.values()]
+    for key, callback in job.callbacks.items():
+        monitor = getattr(callback, "monitor", None)
+        known = monitor in (None, *validated, *STEPS)
+        if not known and all(module.startswith("pytorch_lightning.") for module in modules):
             raise UserError(
-                f"metric.{name}: the task already has a metric of this name; rename the key"
+                f"callbacks.{key}.monitor={monitor} is not measured in training; allowed is "
+                f"{', '.join((*validated, *STEPS))}"
             )
 
 
 def check_inputs(job: Job, data: TextData) -> None:
-    """Raise UserError for a split with which the job cannot train, validate or test."""
-    check_tests(job, data)
+    """Read every test split as its test will, and check that the batches suffice.
+
+    Raises:
+        UserError: a split is missing, its files do not fit one another, a batch is too small for
+            its sentences, or an epoch has too few batches.
+    """
+    for split in job.config.test_splits:
+        check_split(split, [*data.counts], "this corpus (test_splits)")
+        if job.probe is None:
+            data.check_test(split)
     if job.measure is not None:
         job.measure.check(data)
     check_batch_limits(job.config, data)
 
 
-def check_tests(job: Job, data: TextData) -> None:
-    """Read every test split as its test will, and score the reference texts against themselves.
-
-    Raises:
-        UserError: a split is missing, its files do not fit one another, a batch is too small for
-            its sentences, or a metric fails on them.
-    """
-    for split in job.config.test_splits:
-        if split not in data.counts:
-            raise UserError(
-                f"test_splits has {split}, which this corpus does not have; "
-                f"allowed is {', '.join(data.counts)}"
-            )
-        if job.probe is None:
-            data.check_test(split)
-            check_scores(job, data, split)
-
-
-def check_scores(job: Job, data: TextData, split: str) -> None:
-    """Raise UserError for a metric of the user that returns no number for the first lines of a
-    split.
-    """
-    sources, references = data.sources(split)[:READ], data.references(split)[:READ]
-    for name, metric in job.metrics.items():
-        try:
-            float(metric(sources, references, references))
-        except Exception as error:  # the user's metric can raise any type
-            raise UserError(
-                f"metric.{name} returns no number for the references of {split} "
-                f"({class_and_line(error)}): repair it, or set metric=none"
-            ) from None
-
-
 def check_batch_limits(config: DictConfig, data: TextData) -> None:
-    """Raise UserError if a batch limit of the trainer leaves no batch, no complete optimiser step,
-    or no complete validation interval.
+    """Raise UserError if the batches of an epoch are fewer than an optimiser step accumulates.
+
+    Every epoch ends with a step, so that all steps would have fewer batches than the config says.
     """
-    for name, loader in (("train", data.train_dataloader), ("val", data.val_dataloader)):
-        key = _batch_limit(config, name)
-        share: Any = config.trainer.get(key)
-        if isinstance(share, float) and share < 1 and not int(share * len(loader())):
-            raise UserError(
-                f"trainer.{key}={share} of {len(loader())} batches is less than one "
-                f"batch: set at least {1 / len(loader()):.2g}"
-            )
-    limit: Any = config.trainer.get(_batch_limit(config, "train"))
+    key = "overfit_batches" if config.trainer.get("overfit_batches") else "limit_train_batches"
+    limit: Any = config.trainer.get(key)
     batches = len(data.train_dataloader())
     if limit is not None:
         batches = min(batches, limit) if isinstance(limit, int) else int(limit * batches)
     if (accumulated := config.trainer.accumulate_grad_batches) > batches:
         raise UserError(
             f"trainer.accumulate_grad_batches={accumulated} is more than the {batches} batches of "
-            f"an epoch, and every epoch ends with a step: set {batches} or less"
+            f"an epoch, which trainer.{key} and batch.tokens determine: set a smaller number"
         )
-    interval: Any = config.trainer.get("val_check_interval")
-    if config.trainer.get("check_val_every_n_epoch") is None or not isinstance(interval, int):
-        return
-    if interval > batches:
-        raise UserError(
-            f"trainer.val_check_interval={interval} is more than the {batches} batches of an "
-            "epoch: set budget.validate_every to a smaller number, or "
-            "trainer.check_val_every_n_epoch=null"
-        )
-
-
-def _batch_limit(config: DictConfig, name: str) -> str:
-    """Return the argument of the trainer that limits the batches of "train" or "val"."""
-    return "overfit_batches" if config.trainer.get("overfit_batches") else f"limit_{name}_batches"
 
 
 def check_lengths(job: Job, model: Model, data: TextData) -> None:
@@ -219,61 +182,37 @@ def check_lengths(job: Job, model: Model, data: TextData) -> None:
     if job.config.batch.context is not None:
         for _, kernel in model.attentions():
             kernel.check_context(job.config.batch.context)
-    sources, targets = zip(*_needs(job, data), strict=True)
-    pairs = zip(sources, targets, strict=True)
-    both = [(src[0] + tgt[0], f"{src[1]} and {tgt[1]}" if src[0] else tgt[1]) for src, tgt in pairs]
     longest = model.limits()
-    for side, needs in (("source", sources), ("target", targets), ("both", both)):
-        limit, (tokens, what) = longest.get(side), max(needs)
-        if limit is not None and tokens > limit:
-            raise UserError(
-                f"{_key_of(job.config, limit)}={limit} is too short for {what}, which may have "
-                f"{tokens} tokens: set it to at least {tokens}, or choose another option"
-            )
+    for source, target, texts in _needs(job, data):
+        for side, tokens in (("source", source), ("target", target), ("both", source + target)):
+            if (limit := longest.get(side)) is not None and tokens > limit:
+                raise UserError(
+                    f"{_key_of(job.config, limit)}={limit} is too short for the {side} tokens of "
+                    f"{texts}, which may be {tokens}: set {tokens}, or choose another option"
+                )
 
 
 def _key_of(config: DictConfig, limit: int) -> str:
     """Return the config key of the position or attention component whose `max_length` is
     `limit`.
     """
-    for factor in ("position", "attention"):
-        for place in ("", "encoder.", "decoder.", "cross."):
-            key = f"model.{place}{factor}.max_length"
-            if OmegaConf.select(config, key) == limit:
-                return key
-    return "max_length"
+    places = ("", "encoder.", "decoder.", "cross.")
+    keys = [f"model.{place}{f}.max_length" for f in ("position", "attention") for place in places]
+    return next((key for key in keys if OmegaConf.select(config, key) == limit), "max_length")
 
 
-def _needs(job: Job, data: TextData) -> Iterator[tuple[Need, Need]]:
-    """Yield pairs of requirements: the largest number of tokens for the encoder and the decoder,
-    each with the name of the texts that have so many tokens.
-
-    There is a pair for training, for validation and for each test split. If the task generates
-    text, there is also a pair for the decoding search on validation and on each test split.
+def _needs(job: Job, data: TextData) -> Iterator[tuple[int, int, str]]:
+    """Yield the largest numbers of tokens for the encoder and for the decoder, with the name of the
+    texts that have so many: those of training, of validation and of each test split, and the
+    translations that a decoding search may output.
     """
-    unit = "targets" if job.task.reads_source else "texts"
-    unit = unit if job.config.batch.context is None else "contexts"
-    src, tgt = job.task.longest(*data.longest("train"))
-    yield (src, "the sources of train"), (tgt, f"the {unit} of train")
-    padding = job.config.batch.test_padding
-    for split in ("validation", *job.config.test_splits):
-        src, tgt = job.task.longest(*data.longest(split, tested=True))
-        yield (src, f"the sources of {split}"), (tgt, f"the {unit} of {split}")
-    if not job.task.generates:
-        return
-    yield _searched(data, "validation", job.validation_search, 0, "validation_search")
-    for split in job.config.test_splits:
-        yield _searched(data, split, job.search, padding, "search")
-
-
-def _searched(
-    data: TextData, split: str, search: Search, padding: int, key: str
-) -> tuple[Need, Need]:
-    src, tgt = data.longest(split, tested=True)
-    added = f" with batch.test_padding={padding}" if padding else ""
-    # the limit does not count EOS, but a search makes one more step to generate it
-    hypothesis = int(search.max_ratio * (src - 1) + search.max_extra) + 1
-    limits = f"{key}.max_ratio={search.max_ratio} and {key}.max_extra={search.max_extra}"
-    return (src + padding, f"the sources of {split}{added}"), max(
-        (tgt, f"the targets of {split}"), (hypothesis, f"translations of {split} ({limits})")
-    )
+    yield *job.task.longest(*data.longest("train")), "train"
+    searches = dict.fromkeys(job.config.test_splits, (job.search, job.config.batch.test_padding))
+    for split, (search, padding) in {"validation": (job.validation_search, 0), **searches}.items():
+        source, target = data.longest(split, tested=True)
+        yield *job.task.longest(source, target), split
+        if job.task.generates:
+            # the limit does not count EOS, but a search makes one more step to generate it
+            output = int(search.max_ratio * (source - 1) + search.max_extra) + 1
+            limits = f"max_ratio={search.max_ratio} and max_extra={search.max_extra} of the search"
+            yield source + padding, max(target, output), f"translations of {split} ({limits})"

@@ -1,12 +1,12 @@
 """Test a trained model: compute scores and measures, and store translations or sample texts."""
 
 import copy
+from typing import Any
 
 import pytorch_lightning as pl
 from omegaconf import DictConfig
 
 from ablate.errors import UserError
-from ablate.measure import Measure
 from ablate.metric.tokens import derived
 from ablate.record.training import Record
 from ablate.record.types import Result
@@ -48,35 +48,23 @@ def evaluate(job: Job, trainer: pl.Trainer, task: Training, record: Record) -> R
     task.measured |= derived(task.measured, task.levels)
     if job.measure is not None and config.test_splits:
         with tests.phase("measure"):
-            task.measured |= measurements(job.measure, task)
+            # a copy in float64 on the CPU
+            values = job.measure(copy.deepcopy(task.model).cpu().double().eval(), task.data)
+        task.measured |= {f"measure/{name}": value for name, value in values.items()}
     if task.task.writes and config.test_splits:
-        tests.keep_samples(samples(config, task))
+        writer = make_writer(config, task.model, task.data.tokenizers.tgt, task.task)
+        drawn = {"count": SAMPLES, "tokens": TOKENS, "seed": seed_of(config)}
+        tests.keep_samples(writer("", sampling=SAMPLING, **drawn))
     about = {"signatures": task.evaluation.signatures(), "weights": record.weights_digest}
     return tests.finish("finished", task.measured, **about)
 
 
-def samples(config: DictConfig, task: Training) -> list[str]:
-    """Return texts that the tested language model generates without a prompt."""
-    vocabulary = task.data.tokenizers.tgt
-    writer = make_writer(config, task.model, vocabulary, task.task)
-    return writer("", count=SAMPLES, tokens=TOKENS, sampling=SAMPLING, seed=seed_of(config))
-
-
 def check_text(config: DictConfig, task: Training, record: Record) -> None:
     """Raise UserError if the files of a test split have changed since the run began."""
-    fingerprints = record.evaluation.parts.get("data", {})
+    fingerprints: Any = record.evaluation.parts["data"]
     for split in config.test_splits:
         if task.data.fingerprint_of_test(split) != fingerprints.get(split, ""):
             raise UserError(
                 f"the files of {split} have changed since this run began; the same command, typed "
                 "again, tests the trained weights with the new files"
             )
-
-
-def measurements(measure: Measure, task: Training) -> dict[str, float]:
-    """Return the values that a measure computes, by name.
-
-    The measure gets a copy of the model in float64 on the CPU.
-    """
-    model = copy.deepcopy(task.model).cpu().double().eval()
-    return {f"measure/{name}": value for name, value in measure(model, task.data).items()}

@@ -1,4 +1,4 @@
-"""Print what a run is and does: its model and data, a line per validation, and its result."""
+"""Print what a run is and does: its data, a line per validation, and its result."""
 
 import time
 from datetime import timedelta
@@ -9,22 +9,21 @@ from omegaconf import DictConfig
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.trainer.states import TrainerFn
 from pytorch_lightning.utilities import rank_zero_only
-from rich.table import Table
 
-from ablate.console import make_console
 from ablate.data.batching import Batch
 from ablate.data.module import TextData
-from ablate.model.base import Model
-from ablate.model.inspect import parameter_table
 from ablate.process import say_once
 from ablate.record.training import Record
-from ablate.record.types import CombinedResult, Outcome
+from ablate.record.types import Outcome, Result
 from ablate.train.compatibility import READ
 from ablate.train.job import Job
 from ablate.train.stored import print_result
 
-SHOWN = {"train/nll": "nll", "val/nll": "val nll", "val/bleu": "val BLEU"}
 SPEED = "train/tokens_per_second"
+SHOWN = {
+    **{"train/nll": "nll", "val/nll": "val nll", "val/bleu": "val BLEU"},
+    **{"train/lr": "lr", SPEED: "tokens/s"},
+}
 
 
 class Pace(Callback):
@@ -38,7 +37,6 @@ class Pace(Callback):
     def __init__(self, record: Record) -> None:
         self.shown = record.writes and bool(record.config.trainer.enable_progress_bar)
         self.validating = 0.0  # seconds of validations since the first step of the run
-        self._speed = 0.0
         self._tokens = 0
 
     def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
@@ -56,15 +54,16 @@ class Pace(Callback):
         """
         if trainer.state.fn != TrainerFn.FITTING:
             return
-        now = time.perf_counter()
+        now, step = time.perf_counter(), trainer.global_step
         self.validating += now - self._validation
         self._since += now - self._validation
-        done = max(1, trainer.global_step - self._first)
-        seconds = (now - self._begun) / done * (trainer.max_steps - trainer.global_step)
-        step = f"step {trainer.global_step:,} of {trainer.max_steps:,}"
+        seconds = (now - self._begun) / max(1, step - self._first) * (trainer.max_steps - step)
         if self.shown:
+            metrics = trainer.callback_metrics
+            shown = {text: metrics[name] for name, text in SHOWN.items() if name in metrics}
+            values = "  ".join(f"{name} {value:.4g}" for name, value in shown.items())
             left = timedelta(seconds=round(seconds))
-            print(f"{step}  {self._values(trainer)}  {left} left", flush=True)
+            print(f"step {step:,} of {trainer.max_steps:,}  {values}  {left} left", flush=True)
 
     def on_train_batch_end(
         self,
@@ -81,9 +80,8 @@ class Pace(Callback):
         every: int = trainer.log_every_n_steps  # type: ignore[attr-defined] # its connector's
         if every and trainer.global_step % every == 0:
             now = time.perf_counter()
-            self._speed = self._tokens * trainer.world_size / (now - self._since)
+            module.log(SPEED, self._tokens * trainer.world_size / (now - self._since))
             self._tokens, self._since = 0, now
-            module.log(SPEED, self._speed)
 
     def state_dict(self) -> dict[str, float]:
         """Return the seconds of validations, which a resumed run continues to count."""
@@ -92,14 +90,6 @@ class Pace(Callback):
     def load_state_dict(self, state_dict: dict[str, float]) -> None:
         """Restore the seconds of validations of the interrupted run."""
         self.validating = state_dict["validating"]
-
-    def _values(self, trainer: pl.Trainer) -> str:
-        """Return the latest loss metrics, the learning rate and the speed as text."""
-        metrics = trainer.callback_metrics
-        values = {short: f"{metrics[name]:.2f}" for name, short in SHOWN.items() if name in metrics}
-        values["lr"] = f"{trainer.optimizers[0].param_groups[0]['lr']:.3g}"
-        values |= {"tokens/s": f"{self._speed:,.0f}"} if self._speed else {}
-        return "  ".join(f"{name} {value}" for name, value in values.items())
 
 
 def introduce(job: Job, data: TextData) -> None:
@@ -114,38 +104,21 @@ def introduce(job: Job, data: TextData) -> None:
 
 
 @rank_zero_only
-def announce(
-    config: DictConfig, data: TextData, model: Model, record: Record, *, step: int
-) -> None:
-    """Print a table about the run: model, parameters of each sub-module, data, steps, folder of the
-    results.
+def announce(config: DictConfig, data: TextData, record: Record, *, step: int) -> None:
+    """Print the data, the steps and the folder of a run that is about to train.
 
     `step` is the step from which a resumed run continues.
     """
-    table = Table(title=f"run {record.identity}", title_justify="left", show_header=False)
-    sizes = {key: value for key, value in config.model.items() if isinstance(value, int)}
-    table.add_row("model", "  ".join(f"{key} {value}" for key, value in sizes.items()))
-    for part, count in parameter_table(model):
-        table.add_row(f"  {part}", f"{count:,}")
-    table.add_row("  parameters", f"{sum(p.numel() for p in model.parameters()):,}")
-    table.add_section()
-    vocabularies = f"{data.tokenizers.src.size:,} / {data.tokenizers.tgt.size:,}"
-    languages = " to ".join(filter(None, data.languages))
-    table.add_row("data", f"{languages}, vocabulary {vocabularies}")
-    for split in data.counts:
-        table.add_row(f"  {split}", data.describe(split))
-    table.add_section()
-    budget = config.budget
+    sizes = f"{data.tokenizers.src.size:,} / {data.tokenizers.tgt.size:,}"
     resumed = f", resumed after {step:,}" if step else ""
-    table.add_row("steps", f"{budget.steps:,} of {config.batch.tokens:,} target tokens{resumed}")
-    table.add_row("rate", f"peak {config.optimizer.lr}, warm-up {budget.warmup:,} steps")
-    table.add_row("seed, threads", f"{config.seed}, {config.threads}")
-    table.add_row("results", str(record.folder))
-    make_console().print(table)
+    print(f"{' to '.join(filter(None, data.languages))}, vocabulary {sizes}")
+    print("\n".join(f"{split}: {data.describe(split)}" for split in data.counts))
+    steps = f"{config.budget.steps:,} steps of {config.batch.tokens:,} target tokens"
+    print(f"{steps}{resumed}, into {record.folder}", flush=True)
 
 
 def conclude(
-    record: Record, result: CombinedResult, short: Outcome | None, *, reused: bool, trained: bool
+    record: Record, result: Result, short: Outcome | None, *, reused: bool, trained: bool
 ) -> Outcome:
     """Print the result of a run and return its outcome.
 

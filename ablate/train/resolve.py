@@ -2,10 +2,12 @@
 that the components fit together.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from hydra.utils import get_class
 from omegaconf import DictConfig, OmegaConf, read_write
+from pytorch_lightning.callbacks import Callback, StochasticWeightAveraging
 
 from ablate.config.check import check, is_component
 from ablate.config.construct import construct
@@ -13,11 +15,10 @@ from ablate.config.settle import settle
 from ablate.errors import UserError
 from ablate.record.files import check_name
 from ablate.record.identity import read_source
-from ablate.train.callbacks import construct_callbacks
 from ablate.train.compatibility import check_compatibility
 from ablate.train.job import Job
 from ablate.train.tracking import Loggers
-from ablate.train.trainer import check_trainer, hush_lightning
+from ablate.train.trainer import check_trainer, hush_lightning, repair_averaging
 
 # config nodes of the components that a job has under the same name
 COMPONENTS = (
@@ -59,6 +60,19 @@ def construct_job(config: DictConfig) -> Job:
         callbacks=construct_callbacks(config),
         loggers=construct_loggers(config.logger),
     )
+
+
+def construct_callbacks(config: DictConfig) -> Mapping[str, Callback]:
+    """Return the callbacks of the config node `callbacks`, by their keys in this node.
+
+    Raises:
+        UserError: a callback rejects its arguments.
+    """
+    callbacks = {str(key): construct(node) for key, node in config.callbacks.items()}
+    for callback in callbacks.values():
+        if isinstance(callback, StochasticWeightAveraging):
+            repair_averaging(callback)
+    return callbacks
 
 
 def construct_loggers(node: DictConfig | None) -> Loggers:

@@ -10,7 +10,6 @@ import hydra
 import torch
 import yaml
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 from pytorch_lightning.plugins.precision import (
     DoublePrecision,
     HalfPrecision,
@@ -19,13 +18,12 @@ from pytorch_lightning.plugins.precision import (
 )
 
 from ablate.config.check import check, check_groups
-from ablate.config.construct import BuildError, construct
-from ablate.config.limits import PRECISIONS
+from ablate.config.construct import construct
 from ablate.config.location import CONF
 from ablate.config.schema import Config
 from ablate.config.trust import check_targets
 from ablate.data.tokenizer import Tokenizers
-from ablate.errors import UserError, first_line, likely
+from ablate.errors import UserError, class_and_line
 from ablate.initial import initialise
 from ablate.model.base import Model, build
 from ablate.model.product import choose_products
@@ -51,14 +49,14 @@ def precision_plugin(precision: str, device: str | torch.device) -> Precision:
             return HalfPrecision(precision)
         case "64-true":
             return DoublePrecision()
-        case _:
+        case "32-true":
             return Precision()
+    raise ValueError(f"trainer.precision={precision} is unknown")
 
 
 VALUES = ("seed", "replicate", "threads", "products")  # single keys of a config that are used
 TRAINER = ("precision", "accelerator")  # keys of the trainer that are used
 USED = ("model", "adapt", "search", "batch", "task", *VALUES, "trainer")
-# types and, for runs of older versions, values of missing keys
 SCHEMA = OmegaConf.masked_copy(OmegaConf.structured(Config), ["batch", *VALUES])
 
 
@@ -101,41 +99,29 @@ def restore(
         UserError: a file of the run is missing or damaged, its config would construct a class that
             is not trusted, or its files do not fit together.
     """
-    if not folder.is_dir():
-        problem = "this is a file" if folder.exists() else "there is no such folder"
-        raise UserError(f"checkpoint={folder}: {problem}; give the folder of a run")
     check_links(folder, folder)
     record = read_result(folder)  # also checks that no file of the run is missing or changed
-    config = read_config(folder, settings, trust)
     if record is None:
-        raise UserError(
-            f"checkpoint is {str(folder)!r}, which has no result.json of a training: give the "
-            "folder of a finished run"
-        )
+        raise UserError(f"checkpoint={folder} has no result.json of a finished run")
+    config = read_config(folder, settings, trust)
     torch.set_num_threads(threads or config.threads)
     choose_products(config.products)
     keep_memory()
-    tokenizers = read_tokenizers(folder / "tokenizer")
-    try:
-        task: Task = construct(config.task)
-        task.begin(tokenizers)
-        search: Search = construct(config.search)
-        model = build(
-            config.model,
-            src_vocab=tokenizers.src.size if task.reads_source else 0,
-            tgt_vocab=tokenizers.tgt.size,
-            joint_vocab=tokenizers.joint,
-        )
-        construct(config.adapt)(model, 0)
-    except BuildError as error:
-        raise UserError(f"no model can be built from {folder / 'config.yaml'}: {error}") from None
+    tokenizers = Tokenizers.load(folder / "tokenizer")
+    task: Task = construct(config.task)
+    task.begin(tokenizers)
+    search: Search = construct(config.search)
+    model = build(
+        config.model,
+        src_vocab=tokenizers.src.size if task.reads_source else 0,
+        tgt_vocab=tokenizers.tgt.size,
+        joint_vocab=tokenizers.joint,
+    )
+    construct(config.adapt)(model, 0)
     device = device or device_of(config.trainer.accelerator)
-    try:
-        precision = precision_plugin(config.trainer.precision, device)
-        precision.convert_module(model.to(device))
-    except (RuntimeError, AssertionError) as error:  # torch uses both for a missing device
-        raise UserError(f"device={device} cannot be used here: {first_line(error)}") from None
-    load_weights(model, folder / "weights.pt", record["weights"], model.obsolete)
+    precision = precision_plugin(config.trainer.precision, device)
+    precision.convert_module(model.to(device))
+    load_weights(model, folder / "weights.pt", record["weights"])
     return Restored(folder, config, model.eval(), tokenizers, task, search, device, precision)
 
 
@@ -154,69 +140,24 @@ def read_config(folder: Path, settings: Mapping[str, object], trust: list[str]) 
         trust: packages outside ablate and torch whose classes the config may construct.
 
     Raises:
-        UserError: the config is missing or invalid, would construct a class that is not trusted,
-            or has no key of this name in `search`.
+        UserError: the config is missing or invalid, or would construct a class that is not trusted.
     """
     path = folder / "config.yaml"
-    if not path.is_file():
-        raise UserError(
-            f"checkpoint is {str(folder)!r}, which has no config.yaml: give the folder of a run"
-        )
-    parts = _read_parts(path)
-    for key, value in settings.items():
-        if key not in parts["search"]:
-            names = [name for name in parts["search"] if not name.startswith("_")]
-            raise UserError(f"unknown key search.{key}: {likely(key, names)}")
-        parts["search"][key] = value
-    check_targets(parts, trust)  # no other part of the config is ever built
-    try:
-        merged = OmegaConf.merge(SCHEMA, parts)
-    except OmegaConfBaseException as error:
-        raise _no_config(path, error) from None
-    assert isinstance(merged, DictConfig)
-    if missing := OmegaConf.missing_keys(merged):
-        raise UserError(f"{path} has no value for {min(missing)}: it is not the config of a run")
-    return merged
-
-
-def _read_parts(path: Path) -> dict[str, dict[Any, Any]]:
-    """Return the nodes of a run's config that are needed to load its model; interpolations are not
-    resolved.
-    """
     try:
         text = path.read_text(encoding="utf-8")
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
             # a few lines of nested aliases expand to millions of values
             raise ValueError("it has aliases, which a run never writes")
         plain: Any = OmegaConf.to_container(OmegaConf.create(text), resolve=False)
-        nodes = {key: dict(plain[key]) for key in ("model", "adapt", "search", "batch", "task")}
-        values = {key: plain[key] for key in VALUES if key in plain}
-        trainer = {key: str(plain["trainer"].get(key, "auto")) for key in TRAINER}
-        if trainer["precision"] not in PRECISIONS:
-            raise ValueError(f"trainer.precision={trainer['precision']} is unknown")
-        return {**nodes, **values, "trainer": trainer}
+        parts = {key: plain[key] for key in USED}
+        parts["trainer"] = {key: plain["trainer"][key] for key in TRAINER}
+        parts["search"] |= settings
     except Exception as error:  # YAML can have any shape
-        raise _no_config(path, error) from None
-
-
-def _no_config(path: Path, error: Exception) -> UserError:
-    key = getattr(error, "full_key", None)  # only OmegaConf's errors have one
-    first = f"{key}: " * bool(key) + next(iter(str(error).splitlines()), "")
-    return UserError(f"{path} is not a run's config ({type(error).__name__}: {first})")
-
-
-def read_tokenizers(folder: Path) -> Tokenizers:
-    """Return the vocabularies that a run has saved.
-
-    Raises:
-        UserError: the folder has no readable vocabularies.
-    """
-    try:
-        return Tokenizers.load(folder)
-    except Exception as error:  # the tokenizers library raises `Exception` itself
-        raise UserError(
-            f"{folder} has no readable vocabularies of a run: {first_line(error)}"
-        ) from None
+        raise UserError(f"{path} is not the config of a run ({class_and_line(error)})") from None
+    check_targets(parts, trust)  # no other part of the config is ever built
+    merged = OmegaConf.merge(SCHEMA, parts)
+    assert isinstance(merged, DictConfig)
+    return merged
 
 
 def new_model(overrides: Iterable[str], vocabulary: int) -> Model:

@@ -6,7 +6,7 @@ signal ends the process at once. The exit status is the status that a shell give
 143 or 130.
 
 Lightning saves and restores the model, the optimiser, the schedule, callbacks and its own counters.
-This module adds the states of the random generators, the length of metrics.jsonl, the values
+This module adds the states of the random generators, the content of metrics.jsonl, the values
 measured so far, and whether training was about to stop. A state is saved only when no gradient has
 been accumulated: after a validation, and before a batch that follows an optimiser step.
 """
@@ -24,7 +24,7 @@ from pytorch_lightning.callbacks import Checkpoint
 from pytorch_lightning.trainer.call import _call_callback_hooks
 from pytorch_lightning.trainer.states import TrainerFn
 
-from ablate.record.files import read_tensors, write_tensors
+from ablate.record.files import read_log, read_tensors, write_tensors
 from ablate.record.training import Record
 from ablate.task import of_all_processes
 from ablate.train.module import Training
@@ -48,17 +48,12 @@ class Interruption:
 
     def __enter__(self) -> "Interruption":
         self._earlier = {number: signal.getsignal(number) for number in SIGNALS}
-        self.catch()
+        self.defer(deferred=False)
         return self
 
     def __exit__(self, *_raised: object) -> None:
         for number, handler in self._earlier.items():
             _handle(number, handler)
-
-    def catch(self) -> None:
-        """Install the signal handlers, even if other code has replaced them since."""
-        for number in SIGNALS:
-            _handle(number, self._arrived)
 
     def release(self) -> None:
         """Let signals end the process at once, until `defer` is called.
@@ -69,17 +64,17 @@ class Interruption:
         for number in SIGNALS:
             _handle(number, signal.SIG_DFL)
 
-    def defer(self) -> None:
-        """Let a signal wait until `leave` or `undefer` is called; a second Ctrl-C ends the process
-        at once.
-        """
-        self.catch()
-        self.deferred = True
+    def defer(self, *, deferred: bool) -> None:
+        """Let a signal wait until `leave` is called, or end the process at once, also because of a
+        signal that has already come.
 
-    def undefer(self) -> None:
-        """Let signals end the process at once, including a signal that has already come."""
-        self.deferred = False
-        if self.received is not None:
+        The signal handlers are installed again, because Lightning may have replaced them. A second
+        Ctrl-C always ends the process at once.
+        """
+        for number in SIGNALS:
+            _handle(number, self._arrived)
+        self.deferred = deferred
+        if self.received is not None and not deferred:
             self.leave()
 
     def leave(self) -> NoReturn:
@@ -111,8 +106,7 @@ class RunState(TypedDict):
     identity: str
     step: int  # number of optimiser steps
     batches: int  # largest number of batches in an epoch
-    metrics_bytes: int  # length of metrics.jsonl
-    metrics: str  # digest of metrics.jsonl
+    metrics: str  # content of metrics.jsonl
     wall_seconds: float
     random: list[dict[str, torch.Tensor]]  # states of the random generators, by rank
     should_stop: bool
@@ -129,27 +123,17 @@ def last_saved(record: Record) -> RunState | None:
     path = state_path(record)
     if not path.exists():
         return None
+    problem = "it belongs to another run"
     try:
         state: RunState = read_tensors(path)[0][OWN]
-        problem = _problem(record, state)
+        if state["identity"] == record.identity:
+            return state
     except Exception:  # damage can cause any exception
         problem = "it is damaged"
-    if not problem:
-        return state
     if record.writes:
         print(f"{path} cannot be used because {problem}: the run starts again", flush=True)
         path.unlink()
     return None
-
-
-def _problem(record: Record, state: RunState) -> str:
-    if state["identity"] != record.identity:
-        return "it belongs to another run"
-    if record.metrics_bytes() < state["metrics_bytes"]:
-        return f"{record.metrics.name} has lost lines"
-    if record.metrics_digest(state["metrics_bytes"]) != state["metrics"]:
-        return f"{record.metrics.name} is damaged"
-    return ""
 
 
 def state_path(record: Record) -> Path:
@@ -176,19 +160,16 @@ class StateKeeper(Checkpoint):
         self._random: list[dict[str, torch.Tensor]] | None = None  # random state of every rank
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Make signals wait until a batch has ended, before they interrupt the run.
-
-        The signal handlers are installed again, because Lightning has just replaced them.
-        """
+        """Make signals wait until a batch has ended, before they interrupt the run."""
         self._began = True
         if self._batches is not None:
             _limit_epochs(trainer, self._batches)
         self._saved_step = trainer.global_step
-        self.interruption.defer()
+        self.interruption.defer(deferred=True)
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Make signals end the process at once again."""
-        self.interruption.undefer()
+        self.interruption.defer(deferred=False)
 
     def on_fit_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """End a training whose last step an earlier process took.
@@ -244,13 +225,11 @@ class StateKeeper(Checkpoint):
         if self._next_batch is not None:
             _rewind_one_batch(self._next_batch, checkpoint["loops"]["fit_loop"])
         assert isinstance(pl_module, Training)  # the module that a run trains
-        metrics_bytes = self.record.metrics_bytes()
         state: RunState = {
             "identity": self.record.identity,
             "step": trainer.global_step,
             "batches": int(trainer.num_training_batches),
-            "metrics_bytes": metrics_bytes,
-            "metrics": self.record.metrics_digest(metrics_bytes),
+            "metrics": read_log(self.record.metrics),
             "wall_seconds": self.record.wall_seconds,
             "random": random_of_all_ranks(trainer),
             "should_stop": trainer.should_stop,

@@ -2,7 +2,6 @@
 results.
 """
 
-import time
 from typing import Any
 
 import pytorch_lightning as pl
@@ -17,11 +16,11 @@ from ablate.model.product import choose_products
 from ablate.optimizer import make_optimizer
 from ablate.probe import Probe
 from ablate.process import keep_memory
-from ablate.record.by_name import link_by_name
 from ablate.record.training import Record
-from ablate.record.types import CombinedResult, Outcome, Result
+from ablate.record.types import Outcome, Result
 from ablate.record.weights import load_weights
 from ablate.seeding import seed_dropout, seed_of
+from ablate.train.apply import separator_of
 from ablate.train.compatibility import check_inputs, check_lengths
 from ablate.train.evaluate import evaluate
 from ablate.train.job import Job, make_model, parameters, prepare_data
@@ -63,9 +62,8 @@ def run(job: Job, longer: Longer | None = None) -> Outcome:
     record = Record(job.config, data.fingerprints, job.initial.fingerprint())
     if job.config.trainer.get("fast_dev_run") and job.probe is None:
         return try_out(job, data, record)
-    record.corpus = data.about
+    record.about = {"corpus": data.about, "separator": separator_of(job)}
     with Interruption() as interruption, record.locked():
-        link_by_name(record, short=longer is not None)
         short = run(job.short, Longer(job, record)) if job.short else None
         if not job.config.fresh and (earlier := record.stored_result()):
             return conclude(record, earlier, short, reused=True, trained=False)
@@ -80,8 +78,10 @@ def run(job: Job, longer: Longer | None = None) -> Outcome:
                 if job.probe is not None:
                     result = measure_untrained(job.probe, model, record)
                 else:
-                    await_machines(job, interruption)
-                    states = make_states(job, record, interruption, longer)
+                    if job.config.trainer.num_nodes > 1:  # the other processes may come late
+                        interruption.release()
+                    keeper = StateKeeper(record, job.config.checkpoint.save_every, interruption)
+                    states = [keeper, *([HandOver(job, record, longer)] if longer else [])]
                     task = Training(job, model, data)
                     result = train_and_test(job, task, tracking, start, states)
     return conclude(record, result, short, reused=False, trained=trained is None)
@@ -99,27 +99,8 @@ def try_out(job: Job, data: TextData, record: Record) -> Outcome:
     for task.split in job.config.test_splits:
         trainer.test(task, dataloaders=data.evaluation_loader(task.split))
     return Outcome(
-        status="finished",
-        identity=record.identity,
-        metrics={**task.measured},
-        seconds={},
-        wall_seconds=record.wall_seconds,
-        ended=time.time(),
-        weights=None,
-        training="",
-        folder="",
-        reused=False,
-        trained=True,
+        status="finished", metrics={**task.measured}, seconds={}, reused=False, trained=True
     )
-
-
-def await_machines(job: Job, interruption: Interruption) -> None:
-    """Let a signal end this process at once while the process waits for processes on other
-    machines.
-    """
-    if job.config.trainer.num_nodes > 1:
-        print("waiting for the processes on the other machines", flush=True)
-        interruption.release()
 
 
 def begin(record: Record, model: Model) -> Start:
@@ -136,7 +117,7 @@ def begin(record: Record, model: Model) -> Start:
         record.current = record.evaluation
         record.drop_checkpoints()
     elif saved:
-        record.resume(saved["metrics_bytes"], saved["wall_seconds"])
+        record.resume(saved["metrics"], saved["wall_seconds"])
     else:
         record.begin()
     return trained, saved
@@ -161,7 +142,7 @@ def trained_before(record: Record, model: Model) -> Result | None:
     return trained
 
 
-def measure_untrained(probe: Probe, model: Model, record: Record) -> CombinedResult:
+def measure_untrained(probe: Probe, model: Model, record: Record) -> Result:
     """Apply a probe to the untrained model, and write its values as the result of the run."""
     with record.phase("probe"):
         values = probe(model)
@@ -172,7 +153,7 @@ def measure_untrained(probe: Probe, model: Model, record: Record) -> CombinedRes
 
 def train_and_test(
     job: Job, task: Training, tracking: Tracking, start: Start, states: list[Callback]
-) -> CombinedResult:
+) -> Result:
     """Train, unless an earlier process did, and test; return the result of training and test."""
     record = tracking.record
     checkpoint: Any = OmegaConf.to_object(job.config.checkpoint)
@@ -183,14 +164,6 @@ def train_and_test(
     trained = trained or train(job, task, trainer, weights, pace, tracking, saved)
     tested = evaluate(job, trainer, task, record) if record.evaluates(trained) else None
     return record.whole(trained, tested)
-
-
-def make_states(
-    job: Job, record: Record, interruption: Interruption, longer: Longer | None
-) -> list[Callback]:
-    """Return the callbacks that save the state of a run, for a resumption and for a longer run."""
-    keeper = StateKeeper(record, job.config.checkpoint.save_every, interruption)
-    return [keeper, HandOver(job, record, longer)] if longer else [keeper]
 
 
 def train(
@@ -206,7 +179,7 @@ def train(
     result.
     """
     record, data, model = tracking.record, task.data, task.model
-    announce(record.config, data, model, record, step=saved["step"] if saved else 0)
+    announce(record.config, data, record, step=saved["step"] if saved else 0)
     seed_dropout(seed_of(record.config), trainer.global_rank)
     with record.phase("training"):
         trainer.fit(task, datamodule=data, ckpt_path=state_path(record) if saved else None)

@@ -3,8 +3,6 @@ import takes longer than everything else.
 """
 
 import os
-import resource
-import sys
 
 from omegaconf import DictConfig
 from rich.panel import Panel
@@ -16,11 +14,10 @@ from ablate.config.leaves import leaves
 from ablate.config.settle import settle
 from ablate.console import make_console
 from ablate.data.corpus import fingerprints_of
-from ablate.record.by_name import link_by_name
 from ablate.record.identity import OUTSIDE_OF
 from ablate.record.sealed import RESULT
 from ablate.record.training import Record
-from ablate.record.types import CombinedResult
+from ablate.record.types import Result
 
 
 def reuse(config: DictConfig) -> bool:
@@ -41,8 +38,7 @@ def reuse(config: DictConfig) -> bool:
     if not (record.folder / RESULT).exists():
         return False
     with record.locked():
-        if result := record.stored_result():
-            link_by_name(record, short=False)
+        result = record.stored_result()
     if result is None:
         return False
     print_result(record, result, reused=True)
@@ -51,18 +47,12 @@ def reuse(config: DictConfig) -> bool:
 
 def _reads_weights(config: DictConfig) -> bool:
     """Return whether the initial weights may come from a file."""
-    for key, value in leaves(config.initial).items():
-        name = key.rpartition(".")[2]
-        if name in OUTSIDE_OF["initial"] or (name == "_target_" and not _is_ours(value)):
-            return True
-    return False
+    values = {key.rpartition(".")[2]: value for key, value in leaves(config.initial).items()}
+    ours = str(values.get("_target_")).startswith("ablate.")
+    return not ours or not values.keys().isdisjoint(OUTSIDE_OF["initial"])
 
 
-def _is_ours(target: object) -> bool:
-    return str(target).startswith("ablate.")
-
-
-def print_result(record: Record, result: CombinedResult, *, reused: bool) -> None:
+def print_result(record: Record, result: Result, *, reused: bool) -> None:
     """Print the scores of a run and the folder of its record, in the process of rank 0."""
     if not record.writes:
         return
@@ -74,8 +64,6 @@ def print_result(record: Record, result: CombinedResult, *, reused: bool) -> Non
     for name, value in shown.items():
         table.add_row(name, f"{value:.4f}" if isinstance(value, float) else str(value))
     table.add_row("seconds", "  ".join(f"{k} {v:.1f}" for k, v in result["seconds"].items()))
-    if not reused:
-        table.add_row("peak memory", peak_memory())
     table.add_row("record", str(record.folder))
     console = make_console()
     console.print(table)
@@ -83,15 +71,3 @@ def print_result(record: Record, result: CombinedResult, *, reused: bool) -> Non
         console.print(Panel(Text(text), title=f"sample {number}", title_align="left"))
     for name, signature in result.get("signatures", {}).items():
         console.print(f"{name}: {signature}", soft_wrap=True)
-
-
-def peak_memory() -> str:
-    """Return the peak memory of this process and of its GPU, as text."""
-    # kibibytes under Linux, bytes elsewhere
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    text = f"{most * (1024 if sys.platform == 'linux' else 1) / 1e6:,.0f} MB"
-    import torch
-
-    if torch.cuda.is_available():
-        text += f", GPU {torch.cuda.max_memory_allocated() / 1e6:,.0f} MB"
-    return text

@@ -6,10 +6,8 @@ on, the logger is replaced by Lightning's `DummyLogger`, which accepts every cal
 A logger that calls `sys.exit` counts as failed as well; only a signal or Ctrl-C ends the run.
 """
 
-import functools
 import inspect
 import sys
-import threading
 from abc import ABC, abstractmethod
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
@@ -20,14 +18,13 @@ from typing import Any
 import pytorch_lightning as pl
 from omegaconf import OmegaConf
 from pytorch_lightning.callbacks import Callback
-from pytorch_lightning.loggers import TensorBoardLogger
 from pytorch_lightning.loggers.logger import DummyLogger, Logger
 from pytorch_lightning.utilities import rank_zero_only
 
 from ablate.config.construct import building
 from ablate.errors import UserError, class_and_line
 from ablate.record.training import Record
-from ablate.record.types import CombinedResult, Failure
+from ablate.record.types import Result
 from ablate.train.job import Job
 from ablate.train.module import Training
 from ablate.train.output import SPEED
@@ -60,7 +57,7 @@ class RunLogger(ABC):
         """
 
     @abstractmethod
-    def end(self, result: CombinedResult | Failure) -> None:
+    def end(self, result: Result) -> None:
         """Log the final result of the run (the content of result.json), or its failure."""
 
     @abstractmethod
@@ -106,25 +103,19 @@ class GuardedLogger:
 
         Lightning's own `step` counts from 0 during training and from 1 afterwards.
         """
-        self.__getattr__("log_metrics")(metrics, self._steps_done())
+        self._call("log_metrics", metrics, self._steps_done())
 
     def __getattr__(self, name: str) -> Any:
-        logger = self._logger
         # Lightning tests for attributes that do not exist
-        missing = () if hasattr(type(logger), name) else (AttributeError,)
+        missing = () if hasattr(type(self._logger), name) else (AttributeError,)
         with self._replacing(*missing):
-            value = getattr(logger, name)
-            return self._guarded(logger, value) if inspect.isroutine(value) else value
+            value = getattr(self._logger, name)
+            return partial(self._call, name) if inspect.isroutine(value) else value
         return getattr(self._logger, name)
 
-    def _guarded(self, logger: Any, method: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any, **named: Any) -> Any:
-            if self._logger is logger:  # the logger has not failed since the method was looked up
-                with self._replacing():
-                    return method(*arguments, **named)
-            return None
-
-        return call
+    def _call(self, name: str, *arguments: Any, **named: Any) -> Any:
+        with self._replacing():
+            return getattr(self._logger, name)(*arguments, **named)
 
     @contextmanager
     def _replacing(self, *passed: type[BaseException]) -> Iterator[None]:
@@ -157,39 +148,6 @@ class GuardedLogger:
             raise
         except BaseException:
             pass  # the warning has said that the logger failed
-
-
-def tensorboard(*, save_dir: str, name: str) -> TensorBoardLogger:
-    """Return Lightning's logger for TensorBoard, which is an optional dependency.
-
-    No other arguments of this logger can be set, because they could not be checked.
-
-    Raises:
-        UserError: TensorBoard is not installed.
-    """
-    silence_writer()
-    try:
-        return TensorBoardLogger(save_dir, name=name)
-    except ModuleNotFoundError as error:
-        raise UserError(
-            f"logger=tensorboard: {error}; pip install 'ablate[tensorboard]', or choose logger=csv"
-        ) from None
-
-
-@functools.cache
-def silence_writer() -> None:
-    """Stop Python from printing errors of TensorBoard's background thread.
-
-    The next call of the logger raises such an error again. `GuardedLogger` then prints the error as
-    a warning.
-    """
-    usual = threading.excepthook
-
-    def hook(failure: threading.ExceptHookArgs) -> None:
-        if not type(failure.thread).__module__.startswith("tensorboard."):
-            usual(failure)
-
-    threading.excepthook = hook
 
 
 Loggers = Mapping[str, Callable[..., Logger]]  # factories, by their keys in the config
@@ -242,7 +200,7 @@ class Tracking(Callback):
         self._trainer: pl.Trainer | None = None
         guarded: list[Any] = [
             GuardedLogger(
-                _label(key, make),
+                f"{key} ({getattr(_kind(make), '__name__', 'a logger')})",
                 partial(make_logger, make, str(record.folder)),
                 record.note_logger_failure,
                 self.steps_done,
@@ -284,7 +242,7 @@ class Tracking(Callback):
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        result: CombinedResult | Failure | None = None if error else self.record.stored_result()
+        result: Result | None = None if error else self.record.stored_result()
         if result is None:
             text = f"{type(error).__name__}: {error}" if error else "no result was written"
             seconds = self.record.seconds
@@ -309,24 +267,18 @@ def _kind(make: Callable[..., Logger]) -> Any:
     return getattr(make, "func", make)
 
 
-def _label(key: str, make: Callable[..., Logger]) -> str:
-    return f"{key} ({getattr(_kind(make), '__name__', 'a logger')})"
-
-
 def check_loggers(job: Job) -> None:
-    """Check the settings of loggers before any work, for loggers that have a method to check them.
+    """Check the settings of each `RunLogger` before any work.
 
     A logger of another library is not constructed here, because its constructor may already write
     files or connect to a server.
 
     Raises:
-        UserError: a setting cannot work, or a logger is not installed.
+        UserError: a setting cannot work.
     """
     for key, make in job.loggers.items():
         kind = _kind(make)
-        if isinstance(kind, type) and not issubclass(kind, RunLogger):
-            continue
-        with building(key, OmegaConf.select(job.config, key)):
-            logger: Any = make_logger(make, job.config.paths.results)
-        if isinstance(logger, RunLogger):
+        if isinstance(kind, type) and issubclass(kind, RunLogger):
+            with building(key, OmegaConf.select(job.config, key)):
+                logger: Any = make_logger(make, job.config.paths.results)
             logger.check()

@@ -2,7 +2,6 @@
 
 import inspect
 import logging
-import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -10,23 +9,22 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
-from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
 from omegaconf import DictConfig
-from pytorch_lightning.accelerators import CPUAccelerator
-from pytorch_lightning.callbacks import Callback, EarlyStopping
+from pytorch_lightning.callbacks import (
+    Callback,
+    EarlyStopping,
+    RichModelSummary,
+    StochasticWeightAveraging,
+)
 from pytorch_lightning.profilers import profiler
 from pytorch_lightning.strategies.launchers import _MultiProcessingLauncher
 
 from ablate.config.construct import building
 from ablate.errors import UserError
-from ablate.process import say_once
 from ablate.train.job import Job
 from ablate.train.resume import AtomicCheckpointIO
 from ablate.train.tracking import Tracking
-
-LEAST_PROCESSES = 8  # allowed on any machine, to test training on several devices
-NODES = {"MASTER_ADDR", "MASTER_PORT", "NODE_RANK"}
 
 
 def with_argument(
@@ -64,6 +62,8 @@ def make_trainer(job: Job, tracking: Tracking, callbacks: list[Callback]) -> pl.
     """
     config, shown = job.config, bool(job.config.trainer.enable_progress_bar)
     callbacks = [*callbacks, tracking, *job.callbacks.values()]
+    if shown:
+        callbacks.append(RichModelSummary(max_depth=2))
     if config.patience is not None:
         callbacks.append(EarlyStopping("val/nll", patience=config.patience))
     # ablate resumes interrupted runs itself; on SLURM's signal Lightning would requeue them too
@@ -90,8 +90,8 @@ def limit_memory(device: torch.device, per_gpu: int) -> None:
 
 
 def check_trainer(job: Job) -> None:
-    """Raise UserError for a trainer that rejects its arguments, or asks for devices or machines
-    that are missing.
+    """Raise UserError for a trainer that rejects its arguments or would ignore them, or asks for
+    devices that are missing.
     """
     with building("trainer", job.config.trainer):
         trainer = job.trainer(
@@ -100,12 +100,8 @@ def check_trainer(job: Job) -> None:
             enable_progress_bar=False,
             enable_model_summary=False,
         )
-    if job.config.trainer.get("compile") == "reduce-overhead":
-        say_once("trainer.compile=reduce-overhead has not been tested on any GPU")
     check_launcher(trainer)
     check_ignored(trainer, job.config.trainer)
-    check_processes(trainer)
-    check_nodes(trainer)
 
 
 def check_launcher(trainer: pl.Trainer) -> None:
@@ -128,12 +124,6 @@ def check_ignored(trainer: pl.Trainer, settings: DictConfig) -> None:
             f"trainer.devices={asked} with trainer.strategy={settings.get('strategy')}: the "
             f"strategy would use {trainer.num_devices}; set trainer.strategy=ddp"
         )
-    least, most = settings.get("min_steps") or 0, trainer.max_steps
-    if least > most:
-        raise UserError(
-            f"trainer.min_steps={least} is more than the {most} steps of the run: set a smaller "
-            f"number, or budget.steps={least}"
-        )
     algorithm = settings.get("gradient_clip_algorithm")
     if algorithm and not trainer.gradient_clip_val:
         raise UserError(
@@ -142,29 +132,25 @@ def check_ignored(trainer: pl.Trainer, settings: DictConfig) -> None:
         )
 
 
-def check_processes(trainer: pl.Trainer) -> None:
-    """Raise UserError if the trainer would start many more processes than the CPU has cores."""
-    most = max(LEAST_PROCESSES, os.cpu_count() or 1)
-    if isinstance(trainer.accelerator, CPUAccelerator) and trainer.num_devices > most:
-        raise UserError(
-            f"trainer.devices={trainer.num_devices} would start as many processes on a CPU with "
-            f"{os.cpu_count()} cores: set {most} or less"
-        )
+def repair_averaging(callback: StochasticWeightAveraging) -> None:
+    """Repair two faults of Lightning in a callback that averages the weights of epochs.
 
-
-def check_nodes(trainer: pl.Trainer) -> None:
-    """Raise UserError if a run on several machines has no launcher that connects its processes.
-
-    The first process would otherwise wait for the others for half an hour, Lightning's limit.
+    In a run that is resumed within an epoch, Lightning continues the average at the next epoch
+    only, with the learning rate of the schedule until then. In a run that ends before its first
+    average, it replaces the trained weights by the initial weights.
     """
-    environment = getattr(trainer.strategy, "cluster_environment", None)
-    alone = isinstance(environment, LightningEnvironment)
-    if trainer.num_nodes > 1 and alone and not os.environ.keys() >= NODES:
-        raise UserError(
-            f"trainer.num_nodes={trainer.num_nodes}: nothing starts this run on the other "
-            "machines; start it on each with srun, torchrun or the variables "
-            f"{', '.join(sorted(NODES))}"
-        )
+    end = callback.on_train_end
+
+    def on_train_start(trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        if callback._scheduler_state is not None:  # from a saved state
+            callback.on_train_epoch_start(trainer, pl_module)
+
+    def on_train_end(trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        if callback.n_averaged or callback._init_n_averaged:
+            end(trainer, pl_module)
+
+    callback.on_train_start = on_train_start  # type: ignore[method-assign]
+    callback.on_train_end = on_train_end  # type: ignore[method-assign]
 
 
 def hush_lightning() -> None:
@@ -177,6 +163,7 @@ def hush_lightning() -> None:
     warnings.filterwarnings("ignore", message=".*LeafSpec.*")  # Lightning's own use of torch
     for advice in (
         "does not have many workers",
+        "not supported by the model summary",
         "smaller than the logging interval",
         "You requested to overfit",  # the loaders already repeat their batches
         "`srun` command is available",  # workers of a sweep are separate processes

@@ -176,28 +176,17 @@ class HandOver(pl.callbacks.Checkpoint):
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Copy the saved state of this run to the longer run, if both runs share this step.
 
-        Nothing is copied if the longer run is already beyond this step.
+        Nothing is copied if the longer run is already beyond this step, or if no state was saved at
+        this step because gradients were pending.
         """
-        fits = trainer.state.fn == TrainerFn.FITTING and self.record.writes
-        if fits and trainer.global_step in self.steps:
-            hand_over(self.record, self.longer, trainer.global_step)
-
-
-def hand_over(record: Record, longer: Record, step: int) -> None:
-    """Copy the saved state of a run to a longer run, if the state was saved at this step.
-
-    Args:
-        record: folder of the run that has just validated.
-        longer: folder of the longer run, which will continue from the state.
-        step: number of optimiser steps so far.
-    """
-    state, _ = read_tensors(state_path(record))
-    if state[OWN]["step"] != step:  # gradients were pending, so no state was saved
-        return
-    longer.clear(keep=("tests",))
-    without_state = shutil.ignore_patterns(state_path(record).name)
-    with writing(longer.folder):
-        shutil.copytree(record.checkpoints, longer.checkpoints, ignore=without_state)
-        shutil.copy(record.metrics, longer.metrics)
-    state[OWN]["identity"] = longer.identity
-    write_tensors(state_path(longer), state)
+        step, record, longer = trainer.global_step, self.record, self.longer
+        if trainer.state.fn != TrainerFn.FITTING or not record.writes or step not in self.steps:
+            return
+        state, _ = read_tensors(state_path(record))
+        if state[OWN]["step"] == step:
+            longer.clear(keep=("tests",))
+            without_state = shutil.ignore_patterns(state_path(record).name)
+            with writing(longer.folder):
+                shutil.copytree(record.checkpoints, longer.checkpoints, ignore=without_state)
+            state[OWN]["identity"] = longer.identity
+            write_tensors(state_path(longer), state)

@@ -21,9 +21,7 @@ from ablate.report.draw.style import style
 from ablate.report.figures import figures
 from ablate.report.tables import comparable
 from ablate.verdict.types import Verdict
-from ablate.wandb.connection import finish, start
-from ablate.wandb.describe import names
-from ablate.wandb.note import ANALYSIS, EVIDENCE, LOGGER
+from ablate.wandb.connection import ANALYSIS, EVIDENCE, LOGGER, finish, names, start
 from ablate.words.answer import graded
 
 DOTS = 120  # resolution of a figure in dots per inch

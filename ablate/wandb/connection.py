@@ -1,28 +1,32 @@
-"""Determine whether W&B can be reached, without a prompt, and start a W&B run for a training run or
-for the verdict of a sweep.
+"""Determine whether W&B can be reached, without a prompt, start a W&B run for a training run or for
+the verdict of a sweep, and find the runs that wait for an upload.
+
+This module imports W&B only inside functions.
 """
 
-import contextlib
-import io
 import os
-import re
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
-
-from pydantic import ValidationError
+from typing import Any
 
 from ablate.errors import UserError
-from ablate.wandb.note import LONGEST_NAME
+from ablate.record.label import cut
+from ablate.record.sealed import read_links
 
-Mode = Literal["online", "offline", "shared", "disabled", "dryrun", "run"]  # the modes of W&B
+STEP = "trainer/global_step"  # name of the step in Lightning's logger
+ANALYSIS = "analysis"  # job type of the analysis run of a sweep
+EVIDENCE = "evidence"  # type of the artifact of the analysis run
+LONGEST_NAME = 64  # maximum length of a tag or a job type
+LONGEST_TITLE = 128  # maximum length of a run's title
+LOGGER = "ablate.wandb.logger.WandbRun"  # target of logger=wandb in a config
+OFFLINE = "wandb/offline-run-*"  # W&B's folder of a run until it is uploaded
+SYNCED = "*.wandb.synced"  # file with which W&B marks an uploaded run
 MODES = ("auto", "online", "offline")
 INIT_SECONDS = 30.0
 FINISH_SECONDS = 120.0  # time limit for uploading; the rest stays on disk and can be synced
 SECONDS = 2.0  # time limit for an answer
-PLAIN = re.compile(r"[\w.-]{1,100}", re.ASCII)  # names of projects that W&B always takes
 
 # Variables that identify another run or its files, which a parent process may have set. All other
 # variables (key, host, project, tags, notes, mode, ...) are settings of the user, read by
@@ -58,18 +62,15 @@ def check_settings(project: str) -> None:
             a key.
     """
     clean_environment()
-    given = {name: value for name, value in os.environ.items() if name.startswith("WANDB_")}
-    if not given and PLAIN.fullmatch(project):
-        return
-    import wandb  # takes a second, which only runs that log need to wait
+    import wandb
 
+    given = {name: value for name, value in os.environ.items() if name.startswith("WANDB_")}
     for name, value in {**given, "WANDB_PROJECT": project}.items():
         try:
             wandb.Settings().update_from_env_vars({name: value})
-        except (ValueError, wandb.Error) as error:
+        except (ValueError, wandb.Error):
             key = "logger.project or WANDB_PROJECT" if name == "WANDB_PROJECT" else name
-            reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
-            raise UserError(f"W&B does not accept the value of {key}: {reason}") from None
+            raise UserError(f"W&B does not accept the value of {key}") from None
 
 
 def as_tags(given: Iterable[object] | str | None) -> list[str]:
@@ -81,20 +82,18 @@ def as_tags(given: Iterable[object] | str | None) -> list[str]:
     return [tag for tag in dict.fromkeys(stripped) if tag]
 
 
-def settle(wanted: str) -> Mode:
+def settle(wanted: str) -> str:
     """Return the mode for `wandb.init`: WANDB_MODE if it is set, else `wanted`.
 
     The mode "auto" becomes "online" if W&B has a key and its server answers, else "offline". The
     test of the connection takes at most `SECONDS`.
 
     Raises:
-        UserError: WANDB_MODE is invalid, or the mode is online and there is no key.
+        UserError: the mode is online and there is no key.
     """
     mode = os.environ.get("WANDB_MODE") or wanted
-    if mode not in ("auto", *get_args(Mode)):
-        raise UserError(f"WANDB_MODE={mode}: allowed is {', '.join(get_args(Mode))}")
     if mode not in ("auto", "online"):
-        return cast("Mode", mode)
+        return mode
     if not has_key():
         if mode == "online":  # W&B would ask for a key
             raise UserError(
@@ -114,10 +113,8 @@ def has_key() -> bool:
 
     # silent: otherwise login would contact the server
     wandb.setup(settings=wandb.Settings(silent=True))
-    # W&B warns after an offline run of this process; the warning is discarded
     try:
-        with contextlib.redirect_stderr(io.StringIO()):
-            return wandb.login(prompt=False, verify=False)
+        return wandb.login(prompt=False, verify=False)
     except (wandb.Error, ValueError):  # a malformed key
         return False
 
@@ -164,7 +161,7 @@ def start(wanted: str, folder: Path, identity: str, *, goes_on: bool, **about: A
         return _init("offline", about, goes_on=False)
 
 
-def _init(mode: Mode, about: dict[str, Any], *, goes_on: bool) -> Any:
+def _init(mode: Any, about: dict[str, Any], *, goes_on: bool) -> Any:
     import wandb
     from wandb.sdk.wandb_run import Run
 
@@ -191,3 +188,36 @@ def finish(run: Any, *, failed: bool) -> None:
     run.finish(exit_code=int(failed))
     if run.offline:
         print(f"W&B is offline; to upload this run: wandb sync {folder}")
+
+
+def names(
+    logger: Mapping[str, Any], experiment: str, job: str, claims: Sequence[str]
+) -> dict[str, object]:
+    """Return project, group and tags as keyword arguments of `wandb.init`.
+
+    Args:
+        logger: the config node of logger=wandb.
+        experiment: name of the experiment, the default of the group.
+        job: job type of the run.
+        claims: ids of the claims of the study, which are further tags.
+    """
+    return {
+        "project": logger["project"],
+        "entity": logger["entity"] or None,
+        "notes": logger["notes"] or None,
+        "group": cut(logger["group"] or experiment, LONGEST_TITLE),
+        "job_type": cut(job, LONGEST_NAME),
+        "tags": as_tags([*claims, *as_tags(logger["tags"])]),
+    }
+
+
+def advise_sync(sweep: Path) -> str:
+    """Return how to upload the runs of a sweep that are stored on this disk alone; "" if there are
+    none.
+    """
+    folders = {Path(link["folder"]) for link in read_links(sweep) if "folder" in link}
+    offline = [path for folder in folders for path in folder.glob(OFFLINE)]
+    if all(any(path.glob(SYNCED)) for path in offline):
+        return ""
+    runs = next(iter(folders)).parent
+    return f"W&B lacks runs of this sweep. To upload them: wandb sync {runs}/*/{OFFLINE}"

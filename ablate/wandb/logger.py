@@ -6,22 +6,37 @@ existing weights, has the complete history. Online, W&B still has the earlier pa
 metrics in the run's folder are logged again.
 """
 
+import json
 import os
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
+from omegaconf import DictConfig, OmegaConf
 from pytorch_lightning.loggers import WandbLogger
 from pytorch_lightning.utilities import rank_zero_only
 
+from ablate.config.labels import arm_label
 from ablate.config.limits import OneOf, Range
-from ablate.record.arm import arm
+from ablate.evidence.gather import LIBRARIES
+from ablate.record.arm import arm, choices, distinct_levels, is_swept, levels
+from ablate.record.label import cut
 from ablate.record.training import Record
-from ablate.record.types import CombinedResult, Failure
+from ablate.record.types import Result
 from ablate.train.module import Training
 from ablate.train.tracking import RunLogger
-from ablate.wandb.connection import MODES, check_settings, finish, settle, start
-from ablate.wandb.describe import columns, log_again, names, summary, title
-from ablate.wandb.note import STEP
+from ablate.wandb.connection import (
+    LONGEST_TITLE,
+    MODES,
+    STEP,
+    check_settings,
+    finish,
+    names,
+    settle,
+    start,
+)
 
+PLAIN = ("status", "error", "wall_seconds", "ended")  # keys of result.json
 COLUMNS = ["line", "source", "reference", "hypothesis"]  # of the sample translations
 
 
@@ -79,7 +94,7 @@ class WandbRun(WandbLogger, RunLogger):
             self.wanted,
             record.folder,
             identity,
-            goes_on=record.metrics_bytes() > 0,
+            goes_on=record.resumed,
             name=title(config, self.title or None),
             config=columns(record, identity),
             **names(self.names, config.name, arm(config), claims),
@@ -112,7 +127,7 @@ class WandbRun(WandbLogger, RunLogger):
         self.experiment.log({name: wandb.Image(picture) for name, picture in drawn})
 
     @rank_zero_only
-    def end(self, result: CombinedResult | Failure) -> None:
+    def end(self, result: Result) -> None:
         """Write the result to the summary, and finish the W&B run with status 0, or 1 for a
         failure.
         """
@@ -148,3 +163,64 @@ def translations(task: Training, count: int) -> list[list[int | str]]:
         [line, sources[line], references[line], hypothesis]
         for line, hypothesis in zip(batch.lines.tolist(), hypotheses, strict=True)
     ]
+
+
+def title(config: DictConfig, given: str | None) -> str:
+    """Return the name of a run in W&B: the name that the user gave and, in a sweep, the overrides
+    that distinguish this run.
+    """
+    if given and not is_swept():
+        return given
+    name = arm_label(distinct_levels(config))
+    words = [word for word in (given, name) if word] or [config.name]
+    seed = f"seed {config.seed}" + (f" of set {config.replicate}" if config.replicate else "")
+    return f"{cut(', '.join(words), LONGEST_TITLE - len(seed) - 2)}, {seed}"
+
+
+def log_again(run: Any, metrics: Path) -> None:
+    """Log the metrics in a file metrics.jsonl, which an earlier process of the run wrote, to
+    W&B.
+    """
+    for text in metrics.read_text(encoding="utf-8").splitlines() if metrics.exists() else []:
+        line = json.loads(text)
+        values = {name: value for name, value in line.items() if name not in ("step", "time")}
+        run.log({**values, STEP: line["step"]})
+
+
+def columns(record: Record, identity: str) -> dict[str, object]:
+    """Return the config that W&B shows: at the top the settings by which a person groups runs, and
+    below two further keys the resolved config and the identity of the run.
+
+    Args:
+        record: the record of the training, or of the probe.
+        identity: digest that identifies the evaluation, or the probe.
+    """
+    environment = json.loads((record.folder / "environment.json").read_text(encoding="utf-8"))
+    # W&B interprets dots as nesting
+    factors = {f.replace(".", "/"): v for f, v in levels(record.config).items()}
+    return {
+        **{factor: "null" if level is None else level for factor, level in factors.items()},
+        "arm": arm(record.config),
+        "seed": record.config.seed,
+        "config": OmegaConf.to_container(record.config, resolve=True),
+        "record": {
+            "choices": choices(),
+            "identity": identity,
+            "training": record.identity,
+            **{key: record.parts[key] for key in ("data", "device", "libraries")},
+            "python": environment["python"],
+            "versions": {name: environment["packages"].get(name, "") for name in LIBRARIES},
+            "commit": environment["commit"],
+        },
+    }
+
+
+def summary(result: Result) -> dict[str, object]:
+    """Return the values of result.json for the W&B summary: every metric once, under its own name.
+
+    For a metric with a curve, the value is that of the weights that were tested.
+    """
+    given: Mapping[str, object] = result
+    values = {key: given[key] for key in PLAIN if key in given}
+    seconds = {f"seconds/{phase}": value for phase, value in result["seconds"].items()}
+    return values | {**result["metrics"]} | seconds

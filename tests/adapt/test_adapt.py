@@ -11,7 +11,6 @@ from hydra.utils import get_class
 from omegaconf import OmegaConf
 from torch.nn import functional as F
 
-from ablate.adapt import Adapt
 from ablate.config.construct import construct
 from ablate.config.location import CONF
 from ablate.errors import UserError
@@ -19,7 +18,6 @@ from ablate.initial import initialise
 from ablate.model.base import Seq2Seq, build
 from ablate.model.inspect import attention_weights
 from ablate.model.sublayer import LayerContext
-from ablate.testing.level import docstrings
 
 ADAPTS = sorted(path.stem for path in CONF.glob("adapt/*.yaml"))
 VOCAB = 20
@@ -80,15 +78,6 @@ def shake(model):
         for parameter in model.parameters():
             if parameter.requires_grad:
                 parameter.add_(torch.randn(parameter.shape, generator=generator), alpha=0.2)
-
-
-@every_adapt
-def test_the_class_says_what_it_is(level):
-    kind = get_class(OmegaConf.load(CONF / f"adapt/{level}.yaml")._target_)
-    text = docstrings(kind)
-    assert all(part in text for part in ("Equation:", "Source:", "What differs:", "What to expect"))
-    assert re.search(r"arXiv:\d{4}\.\d{4,5}", text)
-    assert kind.__bases__ == (Adapt,)
 
 
 @every_adapt
@@ -190,14 +179,6 @@ def test_shared_layers_have_one_adapter_each():
     assert trained(single) == trained(three)
 
 
-def test_lora_draws_by_seed_and_name():
-    models = [adapt(made(), "lora", seed) for seed in (1, 1, 2)]
-    queries = [model.encoder.layers[0].self_attention.query for model in models]
-    a, b, c = (query.parametrizations.weight[0].a for query in queries)
-    assert torch.equal(a, b)
-    assert not torch.equal(a, c)
-
-
 def test_adapters_train_with_the_norms():
     model = adapt(made(), "adapters")
     kinds = {re.sub(r".*\.(?=norms|down|up)", "", name).split(".")[0] for name in trained(model)}
@@ -261,21 +242,6 @@ def test_patterns_name_parts():
         if name.startswith(("encoder.", "embedding.src."))
         or (name.startswith("decoder.") and ".query." in name)
     }
-
-
-@pytest.mark.parametrize(
-    ("level", "settings", "message"),
-    [
-        ("freeze", {"parts": ["encodr"]}, "'encodr', which fits nothing .* did you mean encoder"),
-        ("freeze", {"parts": ["*"]}, "names every weight: nothing would train"),
-        ("freeze", {"parts": []}, "adapt.parts is empty"),
-        ("lora", {"maps": ["querry"]}, "adapt.maps has 'querry', .* did you mean query"),
-        ("lora", {"rank": 17}, "adapt.rank=17 is above 16, the rank that encoder"),
-    ],
-)
-def test_what_cannot_be_adapted_is_refused_in_a_sentence(level, settings, message):
-    with pytest.raises(UserError, match=message):
-        adapt(made(), level, **settings)
 
 
 @pytest.mark.slow

@@ -41,7 +41,7 @@ def test_a_decoder_alone_cannot_begin_with_a_source_in_any_state(check, monkeypa
 def test_a_decoder_alone_needs_positions_for_source_and_target_together(check):
     src, tgt = check("model=decoder_only").longest("train")
     quiet = ("model=decoder_only", "search.max_ratio=0", "validation_search.max_ratio=0")
-    with pytest.raises(UserError, match=f"may have {src + tgt} tokens"):
+    with pytest.raises(UserError, match=f"may be {src + tgt}:"):
         check(rows(src + tgt - 1), *quiet)
     assert check(rows(200), *quiet)
     assert check(rows(tgt), "model=decoder_only", "task=language_model")  # sources are not read
@@ -51,7 +51,7 @@ def test_the_table_may_be_exactly_as_long_as_asked_for(check):
     src, tgt = check().longest("test")
     needed = max(src + 40, tgt)
     check(rows(needed), "batch.test_padding=40", "search.max_ratio=0", "search.max_extra=5")
-    with pytest.raises(UserError, match=rf"the sources of test with .*at least {needed}, "):
+    with pytest.raises(UserError, match=rf"of translations of test .*set {needed}, "):
         check(rows(needed - 1), "batch.test_padding=40", "search.max_ratio=0")
 
 

@@ -116,21 +116,6 @@ def interrupt(sweep):
     write_json(sweep / "sweep.json", seal({**state, "failed": None}))
 
 
-def test_the_book_of_all_sweeps(cases, swept, whole, table):
-    book = (whole / "book.jsonl").read_text()
-    for how, _, path in cases("book.jsonl"):
-        status, output = swept("case")
-        if status == 0:  # no line is lost: the folders of sweeps have copies
-            logs = [path, *path.parent.glob("sweeps/*/*/book.jsonl")]
-            lines = {line for log in logs for line in log.read_text().splitlines()}
-            assert {*book.splitlines()} <= lines, how
-            table("book.jsonl", how, "read from the folders of sweeps")
-        else:
-            assert (status, output.splitlines()[-1].startswith("ablate: ")) == (2, True), output
-            assert str(path) in output, how
-            table("book.jsonl", how, "refused until the line is restored or removed")
-
-
 def test_token_ids_and_vocabularies_in_the_cache(compose, small, tmp_path, capfd, table):
     from ablate.train.job import prepare_data
     from ablate.train.resolve import resolve

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from ablate.errors import UserError
-from ablate.record import training
 
 
 @pytest.fixture
@@ -82,16 +81,6 @@ def test_a_lost_checkpoint_of_the_best_weights_is_trained_again(go, kill, tmp_pa
     with pytest.raises(UserError, match=r"best\.pt is damaged"):
         go("lost", best)
     assert go("lost", best)["trained"]
-
-
-def test_a_folder_that_takes_nothing_can_still_be_read(go, finished, monkeypatch):
-    def refused(*place):
-        raise PermissionError(errno.EROFS, "Read-only file system")
-
-    monkeypatch.setattr(training, "acquire", refused)
-    assert go("finished")["reused"]
-    with pytest.raises(UserError, match=r"paths\.results=.*Read-only file system"):
-        go("finished", "seed=2")
 
 
 @pytest.mark.parametrize(

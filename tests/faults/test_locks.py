@@ -9,7 +9,7 @@ import pytest
 HOLD = """
 import sys, time
 from pathlib import Path
-from ablate.record.lock import acquire
+from ablate.record.files import acquire
 with acquire(Path(sys.argv[1]), "testing"):
     print("held", flush=True)
     time.sleep(600)
@@ -36,7 +36,7 @@ def test_a_run_waits_for_the_lock_and_a_killed_process_leaves_none(go, holder, m
         printed.append(text)
         process.send_signal(signal.SIGKILL)
 
-    monkeypatch.setattr("ablate.record.lock.print", kill_once_somebody_waits, raising=False)
+    monkeypatch.setattr("ablate.record.files.print", kill_once_somebody_waits, raising=False)
     result = go("shared")
     assert [f"waiting for {path}" in text for text in printed] == [True]
     assert result["trained"]

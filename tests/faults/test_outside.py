@@ -1,4 +1,4 @@
-"""Components of somebody else, from another folder: a class and a YAML each, and nothing edited.
+"""Every model with every task that it takes, and components of somebody else from another folder.
 
 Each of them trains, validates, searches, is killed, and goes on to the same numbers.
 """
@@ -13,21 +13,19 @@ from ablate.train.module import Training
 THEIRS = Path(__file__).parent / "theirs.py"
 # what is chosen, the level that is theirs first, and the YAML of that
 LEVELS = {
-    "model/position=counting": "_target_: theirs.Counting\n_partial_: true\n",
-    "model/position=nearer": "_target_: theirs.Nearer\n_partial_: true\nslope: 0.5\n",
     "model/attention=summed": "_target_: theirs.Summed\n_partial_: true\n",
-    "model/residual=two_streams": "_target_: theirs.TwoStreams\n_partial_: true\n",
     "model/norm=over_the_batch": "_target_: theirs.OverTheBatch\n_partial_: true\n",
     "model=recurrent": "_target_: theirs.Recurrent\nd_model: 16\n",
-    "model=next task=language_model": "_target_: theirs.Next\nd_model: 16\n",
     "task=backwards": "_target_: theirs.Backwards\n",
     "loss=of_all_rows": "_target_: theirs.OfAllRows\n",
     "adapt=low_rank": "_target_: theirs.LowRank\nrank: 2\n",
 }
-# in one stack alone
-PLACES = ("model/position@model.decoder.position=nearer",)
-# what carries most state over a kill, and what is read by the decoder alone
-RESUMED = ("model/attention=summed", "model=recurrent", "adapt=low_rank", *PLACES)
+# what carries most state over a kill
+RESUMED = ("model/attention=summed", "model=recurrent", "adapt=low_rank")
+OURS = (
+    *("model=decoder_only", "model=decoder_only task=language_model", "model=rnn"),
+    *("model=encoder_only task=masked_language_model", "task=denoising"),
+)
 
 
 @pytest.fixture
@@ -53,8 +51,8 @@ def theirs(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("choice", RESUMED)
-def test_their_level_trains_and_goes_on_after_a_kill(go, kill, left, theirs, choice):
+@pytest.mark.parametrize("choice", [*RESUMED, *OURS])
+def test_a_level_trains_and_goes_on_after_a_kill(go, kill, left, theirs, choice):
     overrides = [theirs, *choice.split(), "checkpoint.save_every=2"]
     whole = go("whole", *overrides)
     assert whole["status"] in ("finished", "collapsed")

@@ -123,7 +123,6 @@ def cut(path):
 
 DAMAGES = {
     "it is damaged": lambda folder: cut(folder / "checkpoints" / "last.ckpt"),
-    "has lost lines": lambda folder: cut(folder / "metrics.jsonl"),
     "another run": lambda folder: _rename(folder / "checkpoints" / "last.ckpt"),
 }
 

@@ -63,14 +63,3 @@ def test_two_sweeps_that_share_runs_train_each_once(sweep, tmp_path):
     links = [json.loads(p.read_text()) for p in tmp_path.glob("shared/sweeps/*/*/cells/*.json")]
     assert len(links) == 28
     assert sum(link["trained"] and not link["reused"] for link in links) == 16, outputs
-
-
-def test_two_sweeps_begun_in_one_second_have_folders_of_their_own(sweep, tmp_path):
-    both = [sweep("second"), sweep("second", "seed=range(2)")]  # of one name, but not the same
-    for process in both:
-        ended(process)
-    folders = sorted((tmp_path / "second" / "sweeps" / "preln_vs_postln").iterdir())
-    assert sorted(len([*folder.glob("cells/*.json")]) for folder in folders) == [8, 12]
-    assert len(records(tmp_path / "second")) == 12
-    books = (tmp_path / "second" / "book.jsonl").read_text().splitlines()
-    assert [json.loads(line)["what"] for line in books].count("sweep") == 2

@@ -14,36 +14,11 @@ from ablate.loss import Loss
 from ablate.metric.table import Metric
 from ablate.model.attention import Kernel
 from ablate.model.attention.multi_head import MultiHeadAttention
-from ablate.model.base import Causal, Model
+from ablate.model.base import Model
 from ablate.model.embedding import TiedAll
 from ablate.model.head import LinearHead
 from ablate.model.norm import Norm
-from ablate.model.position import Position
-from ablate.model.residual import Residual
 from ablate.task.translation import Translation, Translations
-
-
-class Nearer(Position):
-    """Adds less to scores the farther a key is, as ALiBi does."""
-
-    def __init__(self, *, d_model, slope):
-        super().__init__()
-        self.slope = slope
-
-    def bias(self, n_heads, queries, keys):
-        return -self.slope * (queries[:, None, :, None] - keys[:, None, None]).abs().float()
-
-
-class Counting(Position):
-    """Adds the number of its position to the first channel of every token."""
-
-    def __init__(self, *, d_model):
-        super().__init__()
-
-    def embed(self, x, positions):
-        first = torch.zeros(x.size(-1), dtype=x.dtype)
-        first[0] = 0.1
-        return x + positions[..., None] * first
 
 
 class Summed(Kernel):
@@ -85,21 +60,6 @@ class Sums:
     def keep(self, sentences):
         if self.sums is not None:
             self.sums = self.sums[sentences]
-
-
-class TwoStreams(Residual):
-    """One stream is normalised after every sub-layer, the other is a plain sum."""
-
-    def enter(self, x, real):
-        return x, x
-
-    def through(self, i, stream, sublayer, real):
-        normal, plain = stream
-        added = self.dropout(sublayer(normal))
-        return self.norms[i](normal + added, real), plain + added
-
-    def leave(self, stream, real):
-        return sum(stream)
 
 
 class OverTheBatch(Norm):
@@ -160,21 +120,6 @@ class Hidden:
     def keep(self, sentences):
         rows = sentences[:, None] * self.beams + torch.arange(self.beams)
         self.state = self.state[rows.flatten()]
-
-
-class Next(Model):
-    """A GRU that continues a text."""
-
-    takes: ClassVar = frozenset({Causal})
-
-    def __init__(self, *, d_model, src_vocab, tgt_vocab, joint_vocab):
-        super().__init__()
-        self.embedding = nn.Embedding(tgt_vocab, d_model)
-        self.writer = nn.GRU(d_model, d_model, batch_first=True)
-        self.head = LinearHead(lambda: self.embedding.weight)
-
-    def forward(self, inputs):
-        return self.writer(self.embedding(inputs.tokens))[0]
 
 
 class Counted(Translations):

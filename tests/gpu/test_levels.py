@@ -10,8 +10,8 @@ from torch.nn import functional as F
 from ablate.model.base import Seq2Seq
 from ablate.model.residual import Residual
 from ablate.testing.level import CONF, levels
-from ablate.testing.loss import rows
 from ablate.testing.model import batch
+from ablate.testing.training import rows
 
 # refused where the factor has them act: where they can
 PLACES = {

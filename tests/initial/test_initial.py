@@ -1,17 +1,15 @@
 """Weights that come from elsewhere: another run, a file of word vectors."""
 
 import gzip
-import re
 import shutil
 
 import hydra
 import pytest
 import torch
-from hydra.utils import get_class
 from omegaconf import OmegaConf
 
 from ablate.config.construct import construct
-from ablate.config.location import CONF, option_files
+from ablate.config.location import CONF
 from ablate.data.corpus import Corpus, Pairs
 from ablate.data.tokenizer import Tokenizers
 from ablate.errors import UserError
@@ -19,7 +17,6 @@ from ablate.initial import initialise, weights_fingerprint
 from ablate.model.base import build
 from ablate.record.files import read_tensors, seal, write_json, write_tensors
 from ablate.record.identity import digest, parts
-from ablate.testing.level import docstrings
 from experiments.pretrained_embeddings.glove import Glove, company
 
 LINES = ["ein Hund läuft .", "zwei Hunde laufen schnell .", "die Katze schläft ."]
@@ -70,14 +67,6 @@ def from_file(path, side="src"):
     return construct({"_target_": target, "file": str(path), "side": side})
 
 
-@pytest.mark.parametrize("level", option_files("initial"))
-def test_every_level_says_what_it_is(level):
-    target = OmegaConf.load(option_files("initial")[level])._target_
-    text = docstrings(get_class(target))
-    assert all(part in text for part in ("Equation:", "Source:", "What differs:", "What to expect"))
-    assert re.search(r"arXiv:\d{4}\.\d{4,5}|doi:10\.", text)
-
-
 def test_all_weights_of_another_run_are_read(made, folder):
     model, tokenizers = made()
     from_run(folder)(model, tokenizers, 1)
@@ -97,16 +86,6 @@ def test_other_weights_are_another_run_wherever_they_lie(compose, folder, made, 
     weights = write_tensors(moved / "weights.pt", model.state_dict())
     write_json(moved / "result.json", seal({"weights": weights, "files": {}}))
     assert identity(folder) != identity(moved)
-
-
-def test_a_run_that_is_not_there_is_refused(tmp_path, folder):
-    with pytest.raises(UserError, match=r"initial.folder=.*none is not a folder"):
-        from_run(tmp_path / "none")
-    with pytest.raises(UserError, match=r"initial.folder=.* holds no result.json of a run"):
-        from_run(tmp_path)
-    write_json(folder / "result.json", {"weights": "0", "files": {}, "seal": "0"})
-    with pytest.raises(UserError, match=r"result.json is damaged or was edited"):
-        from_run(folder)
 
 
 def test_a_run_that_does_not_fit_is_refused(made, folder):
@@ -279,12 +258,3 @@ def test_pieces_count_their_neighbours_by_distance(made):
     counts = company(tokenizers.src, ["x y z", "z"])
     assert counts[x, y] == counts[y, x] == counts[y, z] == 1
     assert counts[x, z] == 0.5 and counts.sum() == 5  # lines do not meet
-
-
-def test_other_text_is_another_run():
-    assert Glove(text=Company(), steps=1).fingerprint() == "company"
-
-
-def test_text_of_other_words_is_refused(made):
-    with pytest.raises(UserError, match="initial.text has no two words of the tgt vocabulary"):
-        Glove(text=Company(target="x"), steps=1)(*made(["x y z", "u v w q"]), 1)

@@ -94,34 +94,12 @@ def test_a_stack_of_zero_outputs_is_its_last_norm(made, norm, block):
     assert all(name in moved for name, _ in net.named_parameters() if name.endswith(ENDS))
 
 
-@pytest.mark.parametrize("initial", ["gpt2", "depth_scaled"])
-@pytest.mark.parametrize("model", ["decoder_only", "micro"])
-def test_two_rules_for_the_depth_are_refused(made, initial, model):
-    with pytest.raises(UserError, match=rf"initial={initial} .*model/residual \(DeepNorm\)"):
-        made(initial, "model/residual=deep_norm", model=model)
-
-
 def test_one_deviation_is_scaled_by_the_residual(made):
     plain, scaled = (
         values(made("normal", f"model/residual={level}")) for level in ("post_ln", "deep_norm")
     )
     name = "decoder.layers.0.feed_forward.inner.weight"
     torch.testing.assert_close(scaled[name], plain[name] * (8 * 3) ** -0.25)
-
-
-@pytest.mark.parametrize("initial", ["zero_output", "depth_scaled"])
-@pytest.mark.parametrize(
-    ("model", "words"),
-    [
-        ("rnn", []),
-        ("decoder_only", ["model/feed_forward=none", "model/projections=no_output"]),
-        ("encoder_only", ["model/feed_forward=none", "model/projections=none"]),
-        ("micro", ["model/projections@model.cross.projections=no_output"]),
-    ],
-)
-def test_a_model_without_output_projections_is_refused(made, initial, model, words):
-    with pytest.raises(UserError, match=rf"initial={initial} .*output projections"):
-        made(initial, *words, model=model)
 
 
 @pytest.mark.parametrize("residual", ["peri_ln", "none"])

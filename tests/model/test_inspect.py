@@ -50,21 +50,6 @@ def test_looking_changes_nothing(build_model, batch):
     assert not any(m._forward_hooks for m in model.modules())
 
 
-@pytest.mark.parametrize("level", ["separate", "tied_all"])
-def test_parts_are_disjoint_and_sum_to_the_total(build_model, level):
-    from ablate.model.inspect import parameter_table
-
-    model = build_model(f"model/embedding={level}", "model/residual=pre_ln")
-    table = parameter_table(model)
-    parts = dict(table)
-    assert len(parts) == len(table)
-    assert sum(parts.values()) == sum(p.numel() for p in model.parameters())
-    assert parts["encoder.self_attention"] == 2 * (4 * 16 * 16 + 4 * 16)
-    assert parts["decoder.cross_attention"] == parts["encoder.self_attention"]
-    assert parts["embedding.tgt"] == 20 * 16
-    assert parts["encoder.residual"] == (2 * 2 + 1) * 2 * 16  # two layers of two, and the last norm
-
-
 KERNELS = sorted(path.stem for path in CONF.glob("model/attention/*.yaml"))
 
 

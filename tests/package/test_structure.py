@@ -39,12 +39,12 @@ def test_the_statistics_know_nothing_of_runs_or_files(imports):
 def test_names_of_modules_and_classes_in_texts_are_names_of_something():
     """A name that is out of date would check or leave out nothing, without a word."""
     from ablate.config import check
-    from ablate.record import identity, source
+    from ablate.record import identity
 
     named = (check.INTERFACES, check.FACTORIES, check.NAMED)
-    for name in [identity.OVERRIDES, *(name for names in named for name in names.values())]:
+    for name in (name for names in named for name in names.values()):
         assert isinstance(get_object(name), type), name
-    for name in (*identity.ENTRY_MODULES, identity.EVALUATE, *source.UNEXECUTED):
+    for name in (*identity.ENTRY_MODULES, identity.EVALUATE, *identity.UNEXECUTED):
         assert find_spec(name), name
 
 

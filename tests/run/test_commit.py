@@ -22,7 +22,6 @@ def repository(tmp_path, monkeypatch):
 
     git("init")
     monkeypatch.setattr(environment, "PACKAGE", package)
-    monkeypatch.setattr(environment, "CONF", package / "conf")
     monkeypatch.setattr(environment, "source_commit", environment.source_commit.__wrapped__)
     return git
 
@@ -52,10 +51,9 @@ def test_changed_files_are_told(repository, tmp_path, file):
     [("NAME/probe.py", True), ("conf/new.yaml", True), ("NAME/runs.jsonl", False)],
 )
 def test_changed_code_of_the_catalogue_is_told_and_new_evidence_is_not(
-    repository, tmp_path, monkeypatch, file, changed
+    repository, tmp_path, file, changed
 ):
     number = committed(repository)
-    monkeypatch.setattr(environment, "catalogue", lambda: tmp_path / "experiments")
     path = tmp_path / "experiments" / file
     path.parent.mkdir(parents=True)
     path.write_text("a = 1\n")

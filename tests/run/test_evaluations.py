@@ -37,10 +37,6 @@ def test_a_key_of_testing_makes_another_evaluation_of_the_same_training(identiti
     assert evaluation != identities()[1]
 
 
-def test_a_key_of_training_makes_another_evaluation_too(identities):
-    assert identities("seed=2")[1] != identities()[1]
-
-
 def test_the_modules_of_a_search_count_where_it_runs(compose):
     config = compose("logger=none", "search=beam")
     assert "ablate.search.beam" not in parts(config, "text")["modules"]

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -123,19 +122,6 @@ def test_three_samples_are_kept_and_shown(go, capsys):
     assert torch.get_rng_state().equal(state)
 
 
-SLOW = ("window", "qk_norm", "gated")
-
-
-@pytest.mark.parametrize("attention", ["fused"])
-def test_a_run_whose_documents_are_apart_is_whole(go, attention):
-    narrow = ["model.attention.width=4"] if attention == "window" else []
-    result = go(
-        *("apart", "task.attention=document", f"model/attention={attention}", *narrow),
-        *("budget.steps=4", "budget.validate_every=4", "logger=csv"),
-    )
-    assert result["status"] in ("finished", "collapsed")
-
-
 @pytest.mark.parametrize("position", ["rotary", pytest.param("learned", marks=pytest.mark.slow)])
 def test_attention_limited_to_the_document(words, compose, position):
     more = ["task.attention=document", f"model/position={position}"]
@@ -164,15 +150,8 @@ def test_attention_limited_to_the_document(words, compose, position):
 @pytest.mark.parametrize(
     ("overrides", "words_of_error"),
     [
-        (["task.attention=document", "model/attention=delta_rule"], "cannot be limited to a docu"),
         (["task=masked_language_model", "model=encoder_only"], r"batch\.context is 8, but task"),
-        (["batch.context=6"], r"batch\.tokens is 64.*multiple of batch\.context \(6\)"),
-        (["data.held_out=0.0"], "leaves no line of data.files for validation"),
         (["model/position=learned", "model.position.max_length=4"], "max_length=4 is too short"),
-        (["model.d_head=5"], r"model\.d_head is 5: model/position=rotary .*even"),
-        (["optimizer=muon", "adapt=output_only"], "optimizer=muon trains hidden matrices"),
-        (["optimizer.decayed=[heads]"], r"optimizer\.decayed has 'heads'"),
-        (["initial=depth_scaled", "model/residual=deep_norm"], r"model/residual \(DeepNorm\)"),
     ],
 )
 def test_what_cannot_work_ends_before_work(go, tmp_path, overrides, words_of_error):
@@ -180,18 +159,6 @@ def test_what_cannot_work_ends_before_work(go, tmp_path, overrides, words_of_err
     with pytest.raises(UserError, match=words_of_error):
         go("refused", *overrides, *lacks)
     assert not list(tmp_path.glob("refused/runs/*"))
-
-
-def test_memory_of_orders_does_not_grow_with_the_text():
-    from ablate.data.batching import Batches, Rank
-    from ablate.data.packed import training_contexts
-
-    form = partial(training_contexts, 10**12, 64, 12, 1)
-    batches = Batches(form, Rank(0, 1), evaluates=False)
-    starts = next(iter(batches))
-    assert len(starts) == 12 and len(set(starts.tolist())) == 12
-    batches.skip = len(batches) - 1
-    assert len(list(batches)) == 1
 
 
 @pytest.mark.slow

@@ -36,24 +36,6 @@ def test_wide_beam_finds_the_best_of_all_translations(alpha, table_model, twelve
     assert len({len(ids) for ids in translations}) > 1
 
 
-def test_length_penalty_lengthens(table_model, twelve):
-    lengths = [
-        sum(map(len, beam(20, alpha, 0, 8)(table_model(), twelve[1]))) for alpha in (0.0, 1.0, 3.0)
-    ]
-    assert lengths[0] < lengths[1] < lengths[2]
-
-
-def test_wider_beams_find_likelier_translations(table_model, twelve):
-    rows, src = twelve
-    model = table_model()
-
-    def total(size):
-        translations = beam(size, 0.0, 0, 8)(model, src)
-        return sum(model.log_p((*r, EOS), ids) for r, ids in zip(rows, translations, strict=True))
-
-    assert total(1) < total(3) < total(9)
-
-
 def test_search_stops_once_nothing_can_win(table_model, twelve):
     model = table_model(eos_bonus=20.0)
     translations = beam(3, 0.6, 0, 50)(model, twelve[1])

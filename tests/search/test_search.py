@@ -52,21 +52,9 @@ def test_ended_sentences_leave_the_batch(search, table_model, twelve):
 
 
 @every_search
-def test_empty_batch_gives_nothing(search, table_model):
-    assert search(table_model(), torch.zeros(0, 7, dtype=torch.long)) == []
-
-
-@every_search
 def test_a_model_that_gives_nan_ends(search, table_model, twelve):
     model = table_model()
     model.logits = lambda source, prefix: torch.full((6,), math.nan)
     translations = search(model, twelve[1])
     assert all(len(ids) <= 11 for ids in translations)
     assert len(translations) == 12
-
-
-@pytest.mark.parametrize("size", [1, 4])
-def test_no_room_gives_empty_translations(size, table_model, twelve):
-    beam = Beam(size=size, length_penalty=0.6, max_ratio=0, max_extra=0)
-    assert beam(table_model(), twelve[1]) == [[]] * 12
-    assert Greedy(max_ratio=0, max_extra=0)(table_model(), twelve[1]) == [[]] * 12

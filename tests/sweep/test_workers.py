@@ -17,11 +17,10 @@ from ablate.config.location import CONF
 from ablate.engine import Engine
 from ablate.errors import UserError
 from ablate.evidence.gather import gather
-from ablate.record import source
-from ablate.record.files import seal, write_json
-from ablate.record.links import link_path
-from ablate.record.lock import take
-from ablate.record.source import source_hash
+from ablate.record import identity as source
+from ablate.record.files import seal, take, write_json
+from ablate.record.identity import source_hash
+from ablate.record.sealed import link_path
 from ablate.record.training import Record
 from ablate.record.types import Fingerprints
 from ablate.sweep import share

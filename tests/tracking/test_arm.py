@@ -6,7 +6,7 @@ from hydra.core.singleton import Singleton
 from omegaconf import OmegaConf, open_dict
 
 from ablate.record.arm import arm, choices, distinct_levels, levels
-from ablate.wandb.describe import title
+from ablate.wandb.logger import title
 
 
 @pytest.fixture
@@ -90,8 +90,7 @@ def test_a_long_name_keeps_its_seed(composed):
 def test_the_nuisance_is_told_where_it_is_asked_for(composed):
     config = composed("+experiment=preln_vs_postln", "optimizer.lr=0.01")
     factors = {"model/residual": "post_ln", "schedule": "noam"}
-    assert distinct_levels(config, tuned=False) == factors
-    assert distinct_levels(config, tuned=True) == factors | {"optimizer.lr": 0.01}
+    assert distinct_levels(config) == factors | {"optimizer.lr": 0.01}
 
 
 def test_without_hydra_a_group_is_told_by_its_class_and_settings(compose):

@@ -11,8 +11,6 @@ import pytest
 from omegaconf import OmegaConf, open_dict
 from pytorch_lightning.loggers.logger import Logger
 
-from ablate.errors import UserError
-from ablate.sweep.end import failures
 from ablate.train.resolve import resolve
 from ablate.train.resume import Interrupted
 from ablate.train.run import run
@@ -195,32 +193,6 @@ def test_a_signal_while_a_logger_works_ends_the_run(error):
         guarded.save()
 
 
-def test_settings_that_cannot_work_are_no_failure():
-    def refuse():
-        raise UserError("logger.name=x")
-
-    with pytest.raises(UserError, match=r"logger\.name=x"):
-        GuardedLogger("mine", refuse, [].append)
-
-
-def test_a_disk_that_is_full_for_the_thread_of_tensorboard_is_one_warning(
-    monkeypatch, tmp_path, capfd
-):
-    from ablate.train.tracking import tensorboard
-
-    def refuse(self, data):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("tensorboard.summary.writer.record_writer.RecordWriter.write", refuse)
-    logger = GuardedLogger("tb", lambda: tensorboard(save_dir=str(tmp_path), name="tb"), [].append)
-    for step in range(3):
-        logger.log_metrics({"loss": 1.0}, step)
-        logger.save()
-    logger.finalize("success")
-    error = capfd.readouterr().err
-    assert error.count("warning: tb failed") == 1 and "Traceback" not in error
-
-
 @pytest.mark.parametrize("at", ["init", pytest.param("log_metrics", marks=pytest.mark.slow)])
 def test_the_end_of_a_sweep_names_a_failed_logger_once(small, command, here, at):
     target = f"+logger.mine={{_target_:{__name__}.{Broken.__name__},_partial_:true,at:{at}}}"
@@ -230,10 +202,3 @@ def test_the_end_of_a_sweep_names_a_failed_logger_once(small, command, here, at)
         assert status == 0, err
         (line,) = [line for line in out.splitlines() if line.startswith("warning: in ")]
         assert "in 2 of 2 runs logger.mine (Broken) failed" in line
-
-
-def test_an_error_of_several_cells_is_printed_once():
-    errors = {0: "UserError: x", 4: "UserError: x", 2: "OSError: y", 7: "UserError: x"}
-    runs = [{"cell": cell, "error": error} for cell, error in errors.items()]
-    assert failures(runs) == {"UserError: x": "cells 0, 4, 7", "OSError: y": "cell 2"}
-    assert failures([]) == {}

@@ -42,24 +42,9 @@ def test_a_secret_is_not_repeated(go, monkeypatch):
     assert "secret" not in str(error.value)
 
 
-def test_names_that_are_too_long_for_wandb_are_cut(go, monkeypatch):
-    monkeypatch.setenv("WANDB_TAGS", "a," + "x" * 65)
-    monkeypatch.setenv("WANDB_RUN_GROUP", "g" * 129)
-    assert go("logger.mode=offline")["status"] == "finished"
-
-
 def test_an_empty_variable_is_as_good_as_none(go, monkeypatch):
     names = ("TAGS", "MODE", "PROJECT", "RUN_GROUP", "ENTITY", "NAME", "NOTES", "CONSOLE", "QUIET")
     for name in (*names, "_DISABLE_STATS", "BASE_URL", "HTTP_TIMEOUT", "RUN_ID"):
         monkeypatch.setenv(f"WANDB_{name}", "")
     monkeypatch.setenv("WANDB_TAGS", " ,,")
     assert go("logger.mode=offline")["status"] == "finished"
-
-
-def test_a_sweep_says_it_once_and_before_its_runs(command, small, here, tmp_path, monkeypatch):
-    monkeypatch.setenv("WANDB_SILENT", "perhaps")
-    words = ("+experiment=heads_param_count", "logger=wandb", "model.n_heads=1,2", "-m")
-    status, _, error = command(*small, *words)
-    assert status == 2
-    assert error.count("WANDB_SILENT") == 1
-    assert not (tmp_path / "results" / "runs").exists()

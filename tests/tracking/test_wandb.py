@@ -13,7 +13,6 @@ from PIL import Image
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import ablate.train.run
-from ablate.errors import UserError
 from ablate.train.module import Training
 from ablate.train.resolve import resolve
 from ablate.train.run import run
@@ -185,13 +184,6 @@ def test_a_diverged_run_is_a_result(go, summed_up):
     assert (stored["exit_code"], stored["summary"]["status"]) == (0, "diverged")
 
 
-def test_a_probe_is_a_run(go, summed_up):
-    result, folder = go("probe=parameter_count")
-    stored = summed_up(folder)
-    assert stored["exit_code"] == 0
-    assert stored["summary"]["probe/model"] == result["metrics"]["probe/model"]
-
-
 @pytest.mark.parametrize("error", [RuntimeError("no luck"), SystemExit(143)])
 def test_a_run_that_raises_has_failed(go, summed_up, monkeypatch, tmp_path, error):
     def broken(*args, **kwargs):
@@ -235,12 +227,6 @@ def test_other_loggers(small, compose, logger, written):
     assert not (folder / "wandb").exists()
 
 
-def test_several_loggers_write_beside_each_other(go):
-    _, folder = go("logger=[wandb,csv,tensorboard]", "logger.mode=offline", "logger.samples=0")
-    for pattern in ("wandb/offline-run-*", "csv/**/metrics.csv", "**/events.*"):
-        assert list(folder.glob(pattern)), pattern
-
-
 def test_every_logger_counts_the_steps_of_the_record(small, compose):
     overrides = ("logger=[csv,tensorboard]", "trainer.log_every_n_steps=1", "search=greedy")
     config = compose(*small, *overrides)
@@ -265,9 +251,3 @@ def test_the_users_words_reach_wandb(go, summed_up, recorded, monkeypatch):
     assert (started["project"], started["entity"], started["notes"]) == ("theirs", "team", "why")
     assert (started["display_name"], started["run_group"]) == ("mine", "own")  # said last, wins
     assert summed_up(folder)["tags"] == ["a", "b"]
-
-
-@pytest.mark.parametrize(("key", "value"), [("mode", "onlin"), ("samples", -1)])
-def test_a_value_that_is_not_possible_is_named(go, key, value):
-    with pytest.raises(UserError, match=f"logger.{key}={value}"):
-        go(f"logger.{key}={value}")

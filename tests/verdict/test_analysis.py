@@ -13,7 +13,7 @@ from ablate.record.files import seal, write_json
 from ablate.record.label import cut
 from ablate.wandb import analysis as logged
 from ablate.wandb.analysis import log_analysis, send_analysis
-from ablate.wandb.note import LONGEST_TITLE, advise_sync
+from ablate.wandb.connection import LONGEST_TITLE, advise_sync
 from ablate.words.answer import graded
 
 ARMS = {"relu": 3.5, "swiglu": 3.0}

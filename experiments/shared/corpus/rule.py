@@ -18,7 +18,7 @@ from zlib import crc32
 from ablate.config.limits import Count, Seed
 from ablate.data.corpus import Corpus, Pairs
 from ablate.errors import UserError
-from ablate.record.source import tree_hash
+from ablate.record.identity import tree_hash
 
 PATIENCE = 10_000  # number of consecutive draws for other splits before an error
 
