@@ -218,12 +218,3 @@ def damage(path, how):
         return False
     path.write_bytes(content)
     return True
-
-
-@pytest.fixture
-def table():
-    """Rows that are printed at the end."""
-    rows = []
-    yield lambda *row: rows.append(row)
-    for row in sorted(rows):
-        print("  ".join(f"{cell:<24}" for cell in row))

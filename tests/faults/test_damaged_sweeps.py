@@ -52,7 +52,7 @@ def cases(whole, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["study.json", "runs.jsonl"])
-def test_evidence_that_is_judged_again(cases, whole, command, table, name):
+def test_evidence_that_is_judged_again(cases, whole, command, name):
     sound = answers(sweep_of(whole))
     for how, _, path in cases(f"sweeps/*/*/{name}"):
         status, _, error = command("judge", path.parent)
@@ -61,10 +61,8 @@ def test_evidence_that_is_judged_again(cases, whole, command, table, name):
             concluded = answers(path.parent)
             flagged = all(exploratory for *_, exploratory in concluded)
             assert flagged or concluded == sound, how
-            table(name, how, "exploratory" if flagged else "a letter of what decides nothing")
             continue
         assert (status, error.count("\n")) == (2, 1) and str(path) in error, how
-        table(name, how, "refused: the sweep makes it again")
 
 
 def answers(sweep):
@@ -76,7 +74,7 @@ def answers(sweep):
     ]
 
 
-def test_a_verdict_that_is_read(cases, whole, command, laboratory, table):
+def test_a_verdict_that_is_read(cases, whole, command, laboratory):
     for how, case, path in cases("sweeps/*/*/verdict.json"):
         status, _, error = command("ledger", f"results={case}", f"experiments={case / 'locks'}")
         assert status == 0 and f"{path} is damaged" in error, how
@@ -85,10 +83,9 @@ def test_a_verdict_that_is_read(cases, whole, command, laboratory, table):
         assert command("judge", path.parent)[0] == 0
         (sound,) = whole.glob("sweeps/*/*/verdict.json")
         assert path.read_bytes() == sound.read_bytes()
-        table("verdict.json", how, "passed over and named; judged again")
 
 
-def test_a_sweep_that_is_gone_on_with(cases, swept, whole, table):
+def test_a_sweep_that_is_gone_on_with(cases, swept, whole):
     for name in ("cells/0000.json", "sweep.json"):
         for how, case, path in cases(f"sweeps/*/*/{name}"):
             if name != "sweep.json":
@@ -97,11 +94,9 @@ def test_a_sweep_that_is_gone_on_with(cases, swept, whole, table):
             assert str(path) in output, (name, how)
             if status == 2:
                 assert output.splitlines()[-1].startswith("ablate: ")
-                table(name, how, "refused; without hydra.sweep.dir= a new sweep")
                 continue
             assert status == 0, output
             assert records(case) == records(whole)
-            table(name, how, "will be repeated")
 
 
 def sweep_of(results):
@@ -116,7 +111,7 @@ def interrupt(sweep):
     write_json(sweep / "sweep.json", seal({**state, "failed": None}))
 
 
-def test_token_ids_and_vocabularies_in_the_cache(compose, small, tmp_path, capfd, table):
+def test_token_ids_and_vocabularies_in_the_cache(compose, small, tmp_path, capfd):
     from ablate.train.job import prepare_data
     from ablate.train.resolve import resolve
 
@@ -133,4 +128,3 @@ def test_token_ids_and_vocabularies_in_the_cache(compose, small, tmp_path, capfd
             prepare_data(resolve(config))
             assert f"{path} is damaged" in capfd.readouterr().out
             assert {file: file.read_bytes() for file in sound} == sound, (path.name, how)
-            table(f"cache/{path.name}", how, "built again")

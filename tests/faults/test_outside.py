@@ -14,10 +14,8 @@ THEIRS = Path(__file__).parent / "theirs.py"
 # what is chosen, the level that is theirs first, and the YAML of that
 LEVELS = {
     "model/attention=summed": "_target_: theirs.Summed\n_partial_: true\n",
-    "model/norm=over_the_batch": "_target_: theirs.OverTheBatch\n_partial_: true\n",
     "model=recurrent": "_target_: theirs.Recurrent\nd_model: 16\n",
     "task=backwards": "_target_: theirs.Backwards\n",
-    "loss=of_all_rows": "_target_: theirs.OfAllRows\n",
     "adapt=low_rank": "_target_: theirs.LowRank\nrank: 2\n",
 }
 # what carries most state over a kill

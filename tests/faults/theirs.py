@@ -10,14 +10,12 @@ from torch.nn.utils import parametrize
 from ablate.adapt import Adapt
 from ablate.data import PAD
 from ablate.initial import initialise
-from ablate.loss import Loss
 from ablate.metric.table import Metric
 from ablate.model.attention import Kernel
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.base import Model
 from ablate.model.embedding import TiedAll
 from ablate.model.head import LinearHead
-from ablate.model.norm import Norm
 from ablate.task.translation import Translation, Translations
 
 
@@ -60,20 +58,6 @@ class Sums:
     def keep(self, sentences):
         if self.sums is not None:
             self.sums = self.sums[sentences]
-
-
-class OverTheBatch(Norm):
-    """Normalises each channel over the real tokens of a batch."""
-
-    def __init__(self, *, d_model):
-        super().__init__()
-        self.register_buffer("mean", torch.zeros(d_model))
-
-    def forward(self, x, real=None):
-        if self.training:
-            tokens = x if real is None else x[real]
-            self.mean = 0.9 * self.mean + 0.1 * tokens.flatten(0, -2).mean(0).detach()
-        return x - self.mean
 
 
 class Recurrent(Model):
@@ -142,19 +126,6 @@ class Backwards(Translation):
 
     def evaluation(self, language, *, thorough):
         return Counted(language, thorough=thorough)
-
-
-class OfAllRows(Loss):
-    """The mean nll plus the spread of the nll over all rows, which no chunk knows."""
-
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(torch.tensor(0.1))
-
-    def forward(self, logits, targets):
-        nll = F.cross_entropy(logits, targets, reduction="none")
-        spread = nll.var() if len(nll) > 1 else nll.sum() * 0
-        return nll.mean() + self.weight.square() * spread, nll.mean().detach()
 
 
 class LowRank(Adapt):

@@ -237,21 +237,6 @@ def test_word_vectors_have_the_variance_of_what_they_replace_and_leave_the_rest(
     assert torch.equal(src[6], drawn[6])  # q is not in the text
 
 
-def test_a_matrix_of_both_languages_learns_from_both_texts(config):
-    joint = Tokenizers.train(construct(config.tokenizer), Pairs(["x y z"], ["u v w"]))
-    size = joint.src.size
-    node = OmegaConf.merge(
-        config.model, {"embedding": {"_target_": "ablate.model.embedding.TiedAll"}}
-    )
-    weights = []
-    for initial in (Glove(text=Company(target="u v"), steps=1), construct(SEEDED)):
-        model = build(node, src_vocab=size, tgt_vocab=size, joint_vocab=True)
-        initial(model, joint, 1)
-        weights.append(model.embedding.tgt.weight.detach())
-    moved = (weights[0] != weights[1]).any(1)
-    assert moved[joint.src.encode_batch(["x y z u v"])[0]].all()
-
-
 def test_pieces_count_their_neighbours_by_distance(made):
     _, tokenizers = made(["x y z"])
     x, y, z = tokenizers.src.encode_batch(["x y z"])[0]
