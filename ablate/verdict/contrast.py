@@ -8,6 +8,7 @@ difference is estimated from the scores of all arms of the study.
 
 import math
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -305,11 +306,15 @@ def scores_of(
         evidence: the evidence of the study.
         log: whether to return the logarithms of the scores.
     """
-    arms: dict[str, list[Run]] = {}
+    arms: dict[str, dict[int, list[Run]]] = {}
     for run in evidence.runs:
-        arms.setdefault(key(run["levels"]), []).append(run)
+        arms.setdefault(key(run["levels"]), {})[run["seed"]] = [run]
     seeds = sorted({run["seed"] for run in evidence.runs})
-    return {arm: _scores(metric, runs, seeds, log=log) for arm, runs in arms.items()}
+    sides = {arm: Side(1.0, {}, by_seed) for arm, by_seed in arms.items()}
+    return {
+        arm: np.array([_score(metric, side, seed, log=log) for seed in seeds], dtype=np.float64)
+        for arm, side in sides.items()
+    }
 
 
 def uses_logarithm(claim: Claim) -> bool:
@@ -328,20 +333,12 @@ def in_scale(score: float, *, log: bool) -> float:
     return math.log(score) if log else score
 
 
-def _scores(
-    metric: str, runs: list[Run], seeds: list[int], *, log: bool
-) -> Float[np.ndarray, " seeds"]:
-    by_seed = {run["seed"]: [run] for run in runs}
-    arm, row = Side(1.0, runs[0]["levels"], by_seed), np.full(len(seeds), np.nan)
-    for place, seed in enumerate(seeds):
-        for run in by_seed.get(seed, []):
-            if run["status"] == "failed" or not has_learned(run, metric, arm):
-                continue
-            try:
-                row[place] = in_scale(value(run, metric), log=log)
-            except KeyError:
-                continue
-    return row
+def _score(metric: str, arm: Side, seed: int, *, log: bool) -> float:
+    for run in arm.runs.get(seed, []):
+        with suppress(KeyError):  # the run lacks the metric
+            if run["status"] != "failed" and has_learned(run, metric, arm):
+                return in_scale(value(run, metric), log=log)
+    return math.nan
 
 
 def _varies(row: Float[np.ndarray, " runs"]) -> bool:

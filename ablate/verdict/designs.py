@@ -14,7 +14,7 @@ pairs have, must be asked for.
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -78,17 +78,10 @@ class Scored(NamedTuple):
 
 def design_of(evidence: Evidence) -> Combinations | None:
     """Return the design of a study of combinations; None for another study."""
-    study = evidence.study
-    if not study.get("design"):
-        return None
-    return {
-        "recipes": study["recipes"],
-        "repeated": study.get("repeated", 0),
-        "drawn_with": study.get("drawn_with", 0),
-        "levels": study["levels"],
-        "rate": study.get("rate"),
-        "excluded": study.get("excluded", []),
-    }
+    study: Any = evidence.study
+    usual: Any = {"repeated": 0, "drawn_with": 0, "rate": None, "excluded": []}
+    given = {key: study[key] for key in Combinations.__annotations__ if key in study}
+    return cast(Combinations, usual | given) if study.get("design") else None
 
 
 def scored(metric: str, better: str, design: Combinations, evidence: Evidence) -> Scored:

@@ -110,10 +110,9 @@ class Kind(ABC):
             UserError: the recorded BLEU of a run and its statistics per sentence disagree.
         """
         try:
-            if (design := design_of(evidence)) is not None:
-                return self._of_combinations(claim, design, evidence)
-            if is_independent(claim):
-                return self._of_independent(cast(TableClaim, claim), sides(claim, evidence))
+            design = design_of(evidence)
+            if design is not None or is_independent(claim):
+                return self._of_means(claim, design, evidence)
             paired = contrast(claim, evidence)
         except ContrastError as problem:
             return self.finding(claim, NOTHING, problem.reason)
@@ -133,19 +132,21 @@ class Kind(ABC):
         finding = self.finding(claim, effect, few, sides=arms, paired=learned, failures=failed)
         return self._with_rates(finding, rates_of_failure(claim, arms, learned.looks))
 
-    def _of_combinations(self, claim: Claim, design: Combinations, evidence: Evidence) -> Finding:
-        """Return the result of a claim of a study of combinations."""
+    def _of_means(self, claim: Claim, design: Combinations | None, evidence: Evidence) -> Finding:
+        """Return the result of a claim about runs that are not paired: those of a study of
+        combinations, or of a table.
+        """
         arms = sides(claim, evidence)
-        effect = effect_of_recipes(claim, design, evidence)
-        problem = problem_of_recipes(effect, rates_of_failure(claim, arms, ONCE))
-        return self.finding(claim, effect, problem, sides=arms, failures=failures(claim, arms))
-
-    def _of_independent(self, claim: TableClaim, arms: list[Side]) -> Finding:
-        """Return the result of a claim about runs that are not paired."""
-        effect, failed = effect_of(claim, arms), failures(claim, arms)
-        problem = problem_of(effect, arms, claim)
+        rates = rates_of_failure(claim, arms, ONCE)
+        if design is not None:
+            effect = effect_of_recipes(claim, design, evidence)
+            problem, rates = problem_of_recipes(effect, rates), None
+        else:
+            effect = effect_of(cast(TableClaim, claim), arms)
+            problem = problem_of(effect, arms, cast(TableClaim, claim))
+        failed = failures(claim, arms)
         finding = self.finding(claim, effect, problem, sides=arms, failures=failed)
-        return self._with_rates(finding, rates_of_failure(claim, arms, ONCE))
+        return self._with_rates(finding, rates)
 
     def _with_rates(self, finding: Finding, rates: Rates | None) -> Finding:
         """Return the result of a claim of which some runs failed.

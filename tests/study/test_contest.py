@@ -75,7 +75,6 @@ def test_a_verdict_that_fresh_seeds_were_not_asked_for_has_no_word(change):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"replication": "weaker"}, "replication=weaker.*reproduced"),
         ({"replication": 1}, "0.replication: Input should be a valid string"),
         ({"first": {}}, "0.first.verdict: Field required"),
         ({"fresh": {"verdict": "supported", "grade": "much"}}, "0.fresh.grade: "),
