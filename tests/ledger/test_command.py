@@ -97,11 +97,6 @@ def test_filters(ask, verdict, filters, amount):
     assert shown == amount or (amount is None and 0 < shown < ALL)
 
 
-def test_another_folder(ask, verdict):
-    verdict("elsewhere/a", {CLAIM: "supported"})
-    assert ids(ask("experiments=elsewhere", "state=tested")[1]) == [CLAIM]
-
-
 def test_json_has_every_claim_with_its_verdicts(ask, verdict):
     verdict("experiments/a", {CLAIM: "supported"}, effect=float("nan"))
     verdict("experiments/b", {"mine": "inconclusive"}, kind="exact")

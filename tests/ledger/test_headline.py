@@ -281,31 +281,10 @@ def test_the_distance_of_two_effects_is_in_units_of_its_interval():
     assert distance(exact, exact) == float("inf")
 
 
-def test_an_undecided_headline_says_where_it_is_decided():
-    findings = [finding(size="2 layers"), finding("inconclusive", size="6 layers")]
-    result = headline(findings)
-    assert result.where("supported") == ["2 layers"]
-    assert "It is supported here: 2 layers." in bounds(result)
-
-
 def test_what_does_not_decide_stands_beside():
     short, remark = finding("refuted", steps=(100,)), finding("refuted", reading="x", asked=OURS)
     result = headline([SUPPORTED, short, remark])
     assert result.deciding == (SUPPORTED,)
-
-
-@pytest.mark.parametrize(
-    ("findings", "artificial"),
-    [
-        ([SUPPORTED], True),
-        ([finding(), finding(data=("multi30k",))], False),
-        ([finding(trained=False)], False),
-    ],
-)
-def test_a_headline_says_that_it_rests_on_artificial_languages_alone(findings, artificial):
-    result = headline(findings)
-    assert result.artificial == artificial
-    assert ("artificial" in " ".join(bounds(result))) == artificial
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,27 @@ def test_a_value_that_training_cannot_change_needs_no_real_text(verdict, folders
     assert finding.trained == (metric == "test/bleu")
 
 
+@pytest.mark.parametrize(
+    ("word", "claims", "reversal"),
+    [
+        ("supported", [], "from 4 heads to 8 heads"),
+        ("supported", [1], "from 4 heads to 8 heads"),
+        ("supported", [2], ""),
+        ("inconclusive", [], ""),
+    ],
+)
+def test_a_trend_reverses_where_its_caveat_says(verdict, folders, word, claims, reversal):
+    verdict("experiments/study", {CLAIM: word}, kind="trend")
+    path = folders / "experiments" / "study" / "verdict.json"
+    whole = json.loads(path.read_text())
+    whole["claims"][0]["over"] = "model.n_heads"
+    ends = {"from": {"model.n_heads": 4}, "to": {"model.n_heads": 8}}
+    whole["caveats"] = [{"code": "trend_reverses", "values": ends, "claims": claims}]
+    path.write_text(json.dumps(whole))
+    ((finding,),) = collect(folders / "experiments").values()
+    assert finding.reversal == reversal
+
+
 def test_every_regime_and_experiment_is_kept_and_none_leads_by_its_date(ledger, verdict):
     verdict("experiments/study", {CLAIM: "supported"}, time=100)
     verdict("experiments/real", {CLAIM: "refuted"}, time=300, experiment="study", data="multi30k")

@@ -72,12 +72,6 @@ def test_a_run_that_ends_before_the_target_has_no_number_of_steps(last, status):
     assert codes["ended_early"]["runs"] == 8
 
 
-def test_a_run_that_diverges_at_its_end_has_no_value():
-    rows = curves().astype({"loss": object})
-    rows.loc[(rows.id == "b0") & (rows.step == 10), "loss"] = "nan"
-    assert failed(judged(rows)[0]) == {"a": 0, "b": 1}
-
-
 @pytest.mark.parametrize("column", ["step", "_step", "epoch"])
 def test_rows_that_may_be_steps_are_named_unless_run_and_step_are_given(column):
     rows = curves().rename(columns={"step": column})

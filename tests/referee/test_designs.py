@@ -233,32 +233,6 @@ def study(tmp_path):
     return path
 
 
-def test_arms_of_equal_names_are_refused():
-    arms = [("pre ln", "relu"), ("pre", "ln relu"), ("base", "x")] * 5
-    runs = pd.DataFrame(arms, columns=["norm", "act"]).assign(loss=range(15))
-    asked = {**ASKED, "arm": ["norm", "act"], "baseline": "base x"}
-    with pytest.raises(UserError, match="several arms have this name"):
-        ablate.compare(runs, **asked, treatment="pre ln relu")
-    treatment = {"norm": "pre", "act": "ln relu"}
-    (claim,) = ablate.compare(runs, **asked, treatment=treatment).to_dict()["claims"]
-    assert claim["effect"] == 1.0
-
-
-def test_a_number_that_is_no_arm_is_no_target_if_the_arms_are_numbers():
-    runs = drawn({"0.01": 1.0, "0.1": 0.5})
-    with pytest.raises(UserError, match=r"baseline=0.3: no arm has this value"):
-        claims_of(runs, baseline="0.3")
-    assert len(claims_of(runs, target=0.3)) == 2
-    assert len(claims_of(runs, baseline=0.1)) == 1
-
-
-def test_evidence_counts_pairs_that_do_not_enter():
-    runs = drawn({"a": 1.0, "b": 0.5}, 12)
-    runs.loc[(runs.seed % 4 == 3) & (runs.arm == "b"), "loss"] = math.nan
-    (paired,) = claims_of(runs, treatment="b", baseline="a", pair="seed")
-    assert paired["pairs"] == 9 and "9 pairs" in paired["evidence"]
-
-
 def test_the_command_judges_the_claims_of_a_study(ablate_command, study, tmp_path):
     runs = tmp_path / "runs.csv"
     drawn({"a": 1.0, "b": 0.5}).to_csv(runs, index=False)

@@ -116,14 +116,3 @@ def test_seeds_datasets_and_runs_are_texts_as_they_are_written(form, names, tmp_
     long = {"metric": "loss", "better": "lower", "run": "name", "step": "step", "target": 0.0}
     (claim,) = ablate.compare(of_a, **long).to_dict()["claims"]
     assert claim["counts"] == [2] and claim["effect"] == -7
-
-
-def test_a_number_of_json_is_the_name_that_is_written_there(tmp_path):
-    path = tmp_path / "runs.jsonl"
-    cells = ("1", '"1"', "1.0", '"1.0"', "true", '"true"')
-    path.write_text(
-        "".join(f'{{"version": {cell}, "loss": {k}}}\n' for k, cell in enumerate(cells))
-    )
-    verdict = ablate.compare(path, **{**ASKED, "baseline": "true"})
-    claims = verdict.to_dict()["claims"]
-    assert {c["id"]: c["counts"][0] for c in claims} == {"1": 2, "1.0": 2}

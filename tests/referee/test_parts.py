@@ -55,13 +55,6 @@ def test_the_folders_of_keras_for_two_data_sets_are_one_run(keras):
         ablate.compare(root, metric="epoch_loss", **ASKED)
 
 
-def test_the_best_epoch_of_one_data_set_chooses_the_row_of_the_other(keras):
-    root, split = keras
-    asked = {"run": "run", "step": "_step", "take": "best", "by": f"{split}/epoch_loss"}
-    verdict = ablate.compare(root, metric="train/epoch_loss", **ASKED, **asked).to_dict()
-    assert mean_of_relu(verdict) == pytest.approx(2.71)
-
-
 def test_a_study_that_names_the_column_of_the_data_sets_gets_a_run_for_each(keras):
     root, split = keras
     verdict = ablate.compare(root, metric="epoch_loss", where={"folder_3": split}, **ASKED)

@@ -51,13 +51,6 @@ def test_tables(form, records, tmp_path, expected):
     assert verdict_of(written(form, records, tmp_path)) == expected
 
 
-def test_a_named_index_is_a_column(records, expected):
-    frame = pd.DataFrame(records)
-    assert verdict_of(frame.set_index(["variant", "seed"])) == expected
-    with pytest.raises(UserError, match="two columns called seed"):
-        verdict_of(frame.set_index("seed", drop=False))
-
-
 @pytest.mark.parametrize("form", ["parquet", "jsonl", "csv"])
 def test_whole_numbers_stay_whole_beside_an_empty_cell(form, tmp_path):
     rows = [{"seed": 1, "loss": 1.0}, {"seed": None, "loss": 2.0}, {"seed": 10**17 + 1, "loss": 3}]
@@ -88,15 +81,6 @@ def events(records, tmp_path):
 def test_tensorboard(events, expected):
     assert verdict_of(events, arm="folder_1") == expected
     assert verdict_of(events, "folder_1", run="run", step="_step") == expected
-
-
-def test_all_scalars_of_tensorboard_count(tmp_path):
-    with SummaryWriter(tmp_path / "long") as writer:
-        for step in range(12_345):
-            writer.add_scalar("loss", float(step), step)
-    frame = read(tmp_path, ["_step"]).frame
-    assert len(frame) == 12_345
-    assert math.fsum(numbers(frame, "loss")) == 12_344 * 12_345 / 2
 
 
 def test_a_run_of_tensorboard_that_diverged_has_no_value(tmp_path, write_events):
@@ -197,13 +181,6 @@ def api(records, monkeypatch):
 def test_a_project_of_wandb_by_recorded_answers(api, place, expected):
     assert verdict_of(f"wandb://{place}") == expected
     assert verdict_of(f"wandb://{place}", run="run", step="_step") == expected
-
-
-def test_numbers_that_wandb_writes_as_words_are_numbers(api):
-    api.recorded[0].summary_metrics["val_loss"] = "NaN"
-    api.recorded[1].summary_metrics["val_loss"] = "Infinity"
-    values = numbers(read("wandb://me/project").frame, "val_loss")
-    assert math.isnan(values[0]) and math.isinf(values[1])
 
 
 def test_cells_are_read_alike_in_text_and_in_json(tmp_path):

@@ -5,10 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
 
 from lab.calibration import calibrate
-from lab.calibration.check import Row, failures
 from lab.calibration.simulate import KINDS, Design
 from lab.calibration.tables import Tried
 from lab.calibration.trial import INTERVAL, SimulatedSweep
@@ -45,24 +43,6 @@ def test_false_verdicts_are_as_rare_as_alpha(shares):
     assert shares["non-inferiority at -margin: refuted"] <= at_most(0.025)
     assert shares["family"] <= at_most(0.05)
     assert shares[INTERVAL] <= at_most(0.05)
-
-
-def test_the_same_sweeps_for_any_number_of_chunks():
-    simulated = calibrate.simulate("similar arms", 3, 2)
-    assert calibrate.simulate("similar arms", 3, 2) == simulated
-
-
-def test_the_true_effect_is_what_was_asked_for():
-    design = Design.with_effects(KINDS["unequal variances"], (0.0, 0.0, 2.0))
-    truths = [design.truth(arm) for arm in range(4)]
-    assert np.array(truths) - truths[0] == pytest.approx([0.0, 0.0, 0.0, 2.0], abs=1e-6)
-
-
-@pytest.mark.parametrize(("wrong", "fails"), [(50, 0), (65, 0), (80, 1)])
-def test_a_row_fails_where_its_lower_bound_is_above_its_level(wrong, fails):
-    rows = [Row("one", wrong / 1000, 0.05, 1000), Row("other", 0.0, 0.025, 1000)]
-    lower = binomtest(wrong, 1000, alternative="greater").proportion_ci(1 - 0.01 / 2).low
-    assert bool(failures(rows)) == (lower > 0.05) == bool(fails)
 
 
 def test_the_exit_status_says_that_a_row_failed(laboratory, monkeypatch, tmp_path):

@@ -1,6 +1,5 @@
 """Which runs a claim compares, and how they become paired differences."""
 
-import numpy as np
 import pytest
 
 from ablate.errors import UserError
@@ -34,11 +33,6 @@ def test_pairs_are_matched_by_seed_not_by_order(claim, arms, evidence):
     assert names(claim()) == ["pre_ln", "post_ln"]
 
 
-def test_lower_is_better_turns_the_sign(claim, arms, evidence):
-    pairs = contrast(claim(better="lower"), evidence(arms([1.0], [3.0])))
-    assert pairs.differences.tolist() == [2.0]
-
-
 def test_seeds_without_a_partner_are_named(claim, arms, run, evidence):
     runs = [
         *arms([30.0, 31.0], [20.0, 20.5]),
@@ -54,11 +48,6 @@ def test_failed_runs_are_no_result(claim, arms, run, evidence):
     pairs = contrast(claim(), evidence(runs))
     assert (pairs.seeds, pairs.unpaired) == ([1], [0])
     assert runs[0] in pairs.sides[0].every
-
-
-def test_where_selects_runs(claim, factorial, evidence):
-    pairs = contrast(claim(where=COLD), evidence(factorial, **SCHEDULE))
-    assert pairs.differences.tolist() == [20.0] * 3
 
 
 def test_an_open_factor_is_averaged_over(claim, factorial, evidence):
@@ -101,11 +90,6 @@ def test_a_diverged_run_is_not_perfectly_calibrated(claim, arms, run, evidence):
     assert (pairs.seeds, pairs.unpaired) == ([0], [1])
 
 
-def test_a_metric_that_no_run_has_gives_no_pair(claim, arms, evidence):
-    pairs = contrast(claim(metric="test/blue"), evidence(arms([1.0], [2.0])))
-    assert pairs.seeds == []
-
-
 def heads(run, values):
     return [
         run({"model.n_heads": level}, seed, **{"test/nll": value + seed})
@@ -127,20 +111,6 @@ def test_a_trend_is_the_least_squares_slope_of_every_seed(claim, run, evidence, 
     slopes = contrast(claim(**TREND, scale=scale), evidence(runs, **HEADS))
     assert slopes.differences == pytest.approx([2.0, 2.0])
     assert names(claim(**TREND, scale=scale)) == []
-
-
-def test_a_slope_agrees_with_polyfit(claim, run, evidence):
-    values = {1: 3.0, 4: 2.5, 8: 9.0, 16: 4.0}
-    slopes = contrast(claim(**TREND, better="lower"), evidence(heads(run, values), **HEADS))
-    assert slopes.differences[0] == pytest.approx(
-        -np.polyfit([0, 2, 3, 4], list(values.values()), 1)[0]
-    )
-
-
-def test_a_log_log_slope_is_an_exponent(claim, run, evidence):
-    runs = [run({"model.n_heads": h}, 0, **{"test/nll": 7.0 * h**1.5}) for h in (1, 2, 4)]
-    slopes = contrast(claim(**TREND, scale="log_log"), evidence(runs, **HEADS))
-    assert slopes.differences == pytest.approx([1.5])
 
 
 @pytest.mark.parametrize(

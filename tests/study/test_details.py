@@ -55,21 +55,6 @@ def test_the_loss_of_a_control_has_the_sign_of_an_estimate(details, better, loss
     assert fields["Arm that must lose"].startswith(loss.format(sign, sign))
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"tolerance": 0.0}, ("2 of 3", "Largest deviation", "0.25", "Allowed deviation", "0")),
-        ({"margin": 0.2}, ("1 of 3", "Smallest value", "0", "Needed value", "0.2")),
-    ],
-)
-def test_an_exact_claim_counts_its_cases(details, changes, expected):
-    alone = {"kind": "exact", "metric": "probe/x", "treatment": {}, "baseline": {}, "margin": 0.0}
-    fields = details({1: [0.0, 0.0, 0.25]}, **(alone | changes))
-    holding, worst, deviation, bound, size = expected
-    assert fields["Cases that hold"] == holding
-    assert (fields[worst], fields[bound]) == (deviation, size)
-
-
 @pytest.mark.parametrize("values", [[0.0, None], [None, 0.0]])
 @pytest.mark.parametrize("bound", [{"tolerance": 0.1}, {"margin": 0.1}], ids=str)
 def test_no_tolerance_and_no_margin_supports_what_is_no_number(evidence, claim, run, values, bound):

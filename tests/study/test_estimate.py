@@ -38,13 +38,6 @@ def test_two_one_sided_tests_are_those_of_statsmodels():
     assert max(difference.p_at_most(-2.0), difference.p_at_least(2.0)) == pytest.approx(p)
 
 
-def test_sentences_that_no_arm_shares_change_nothing():
-    rng = np.random.default_rng(1)
-    parts = crossed(6, 400, 1.0, 0.0, 1.0, rng)
-    both, seeds = estimate(parts.mean(1), parts), estimate(parts.mean(1))
-    assert seeds.error <= both.error < 1.15 * seeds.error
-
-
 def test_the_components_are_those_that_went_in():
     rng = np.random.default_rng(2)
     variances = np.mean([components(crossed(10, 300, 1.2, 0.5, 0.8, rng)) for _ in range(200)], 0)
@@ -58,23 +51,6 @@ def test_shared_sentences_make_the_interval_longer_and_more_seeds_do_not_help():
     assert difference.noise == ["seeds", "sentences"]
     assert difference.error == pytest.approx(1.0, rel=0.1)
     assert estimate(parts.mean(1)).error < 0.1
-
-
-def test_interval_and_p_value_say_the_same():
-    rng = np.random.default_rng(4)
-    parts = crossed(4, 100, 1.0, 0.5, 0.5, rng) + 1.0
-    difference = estimate(parts.mean(1), parts)
-    low, high = difference.interval(0.95)
-    assert difference.p_at_most(low) == pytest.approx(0.025)
-    assert difference.p_at_least(high) == pytest.approx(0.025)
-    assert difference.p_at_most(difference.effect) == 0.5
-    assert difference.p_at_most(high) == pytest.approx(0.975)
-
-
-def test_a_huge_effect_has_a_tiny_p_value():
-    assert 0 < estimate(np.array([1e9, 1e9 + 1, 1e9 - 1])).p_at_most(0.0) < 1e-15
-    spread = np.random.default_rng(0).normal(0, 1e-6, 40)
-    assert estimate(1e9 + spread).p_at_most(0.0) == pytest.approx(1e-100)
 
 
 @pytest.mark.parametrize("n", [0, 1])

@@ -84,12 +84,6 @@ def test_large_files_of_runs_are_compressed_and_small_ones_are_not(tuned, name, 
     assert [run["cell"] for run in reread.screening] == [100]
 
 
-def test_evidence_without_tuning_replaces_evidence_with_tuning(tuned):
-    evidence = replace(Evidence.load(tuned.parent), screening=[])
-    evidence.save(tuned.parent)
-    assert not tuned.exists() and Evidence.load(tuned.parent).screening == []
-
-
 def test_a_file_that_unpacks_to_too_much_is_refused(tuned, monkeypatch):
     monkeypatch.setattr("ablate.evidence.checks.LARGEST", 100)
     with pytest.raises(UserError, match=r"cannot be read: it has more than 100 bytes"):
@@ -304,12 +298,6 @@ def test_a_tuning_run_keeps_the_score_that_tunes_and_nothing_else(run, status, s
     assert left["curve"] == {}
     assert "training" not in left
     assert left.keys() | {"training"} == whole.keys()
-
-
-def test_a_tuning_run_keeps_the_curve_from_which_its_score_is_computed(run):
-    whole = run({}, 901) | {"curve": {"step": [1, 2], "val/nll": [3.0, 1.0]}}
-    left = tuning_run(whole, "steps_to/nll_2")
-    assert value(left, "steps_to/nll_2") == value(whole, "steps_to/nll_2")
 
 
 @pytest.mark.parametrize("commit", [{"commit": "4935ff1d"}, {"commit": None}, {}])

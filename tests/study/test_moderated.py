@@ -71,20 +71,6 @@ def test_study_of_two_arms_keeps_its_interval() -> None:
     assert from_arms(paired, None, ()) is paired
 
 
-def test_other_arms_narrow_the_interval_and_leave_the_effect() -> None:
-    rng = np.random.default_rng(3)
-    scores = rng.standard_normal((13, 5))
-    alone = estimate(scores[1] - scores[0], plus=scores[1])
-    weights = (-1.0, 1.0, *(0.0 for _ in range(11)))
-    borrowed = from_arms(alone, arm_noise(scores), weights)
-    assert borrowed.method == "moderated t"
-    assert borrowed.effect == alone.effect
-    assert borrowed.degrees(5) > 2 * alone.degrees(5)
-    low, high = borrowed.interval(0.95)
-    assert borrowed.p_at_most(low) == pytest.approx(0.025, rel=1e-6)
-    assert borrowed.p_at_least(high) == pytest.approx(0.025, rel=1e-6)
-
-
 def test_single_study_agrees_with_the_simulation() -> None:
     scores = np.random.default_rng(4).exponential(size=(9, 5))
     arms = arm_noise(scores)
@@ -103,15 +89,6 @@ def test_arm_that_varies_more_borrows_less() -> None:
     assert noise is not None
     assert noise.prior_df[3] < 0.05 * np.median(noise.prior_df)
     assert noise.variances[3] > 0.9 * scores[3].var(ddof=1)
-
-
-def test_missing_scores_count_for_their_arm_alone() -> None:
-    scores = np.random.default_rng(6).standard_normal((6, 7))
-    scores[2, 4:] = np.nan
-    noise = arm_noise(scores)
-    assert noise is not None
-    assert noise.df.tolist() == [6, 6, 3, 6, 6, 6]
-    assert np.isfinite(noise.variances).all()
 
 
 def test_pairing_counts_as_far_as_it_pays() -> None:

@@ -38,12 +38,6 @@ def test_a_width_that_was_matched_is_named(judged):
     assert "model.d_ff=643" in entry["evidence"] and "replicate=1" in entry["evidence"]
 
 
-def test_settings_that_both_arms_have_are_not_named(judged):
-    both = ["model.d_ff=643", "'optimizer.betas=[0.9, 0.9]'"]
-    assert "settings" not in judged({"pre_ln": both, "post_ln": both[::-1]})
-    assert "model.d_ff=8" in judged({"pre_ln": both, "post_ln": ["model.d_ff=8"]})["evidence"]
-
-
 def test_what_a_variant_sets_besides_its_component_is_named(judged):
     arms = {"factor": "variant", "levels": ("baseline", "qk_norm")}
     words = ["model/attention=qk_norm", "optimizer.lr=0.008"]

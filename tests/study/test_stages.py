@@ -88,17 +88,6 @@ def test_a_claim_that_could_hardly_be_decided_is_given_up(study):
     assert going(kept) == set()
 
 
-@pytest.mark.parametrize("status", ["failed", "collapsed"])
-def test_a_claim_with_a_single_pair_of_runs_goes_on(study, status):
-    kept = study(OPEN)
-    for run in kept.runs:
-        if run["levels"] == arm("other") and run["seed"]:
-            run |= {"status": status, "metrics": {"unigram_nll": 1000.0}}
-    (entry,) = conclude(kept)["claims"]
-    assert (entry["verdict"], entry["pairs"]) == ("inconclusive", 1)
-    assert going(kept) == {"post_ln", "other"}
-
-
 def test_a_verdict_says_what_looks_have_saved(study):
     clear, still_open = (
         {caveat["code"]: caveat["values"] for caveat in conclude(study(runs))["caveats"]}

@@ -2,9 +2,7 @@
 
 import pytest
 
-from ablate.errors import UserError
 from ablate.evidence.outcome import value
-from ablate.sweep.preflight import check_metric
 
 RUN = {"status": "finished", "metrics": {}, "curve": {"step": [100, 200], "val/nll": [3.0, 1.0]}}
 
@@ -24,10 +22,3 @@ def test_of_a_run_that_diverged_nobody_knows():
     assert value(RUN | {"status": "diverged"}, "steps_to/nll_2") == 150
     with pytest.raises(KeyError):
         value(RUN | {"status": "diverged"}, "steps_to/nll_0.5")
-
-
-def test_a_claim_may_name_it_where_there_is_a_validation():
-    assert check_metric("metric", "steps_to/nll_1.0", {"val/nll"}) is None
-    for wrong, measured in (("steps_to/nll_x", {"val/nll"}), ("steps_to/nll_1", {"test/bleu"})):
-        with pytest.raises(UserError, match="is measured in no run"):
-            check_metric("metric", wrong, measured)

@@ -1,10 +1,7 @@
 """Exact claims about trained models are estimates, and exact ones say how often they were tried."""
 
-import numpy as np
 import pytest
-from scipy import stats
 
-from ablate.report.details import details
 from ablate.verdict.conclude import conclude
 from ablate.verdict.stored import is_exact
 
@@ -43,17 +40,6 @@ def test_values_of_trained_models_are_estimated(judged, values, bar, verdict):
     entry = judged(values, **bar)
     assert entry["verdict"] == verdict
     assert not is_exact(entry)
-
-
-def test_the_interval_has_the_level_that_its_text_states(judged):
-    values = (0.95, 0.96, 0.97, 0.96, 0.94)
-    entry = judged(values, margin=0.9)
-    mean, error = np.mean(values), stats.sem(values)
-    (narrow, wide) = (stats.t.interval(level, 4, mean, error) for level in (0.9, 0.95))
-    assert entry["interval_equivalence"] == pytest.approx(narrow)
-    fields = details(entry, entry)
-    assert fields["Interval"] == "{:+.3f} to {:+.3f} (95 %)".format(*wide)
-    assert fields["Interval for equivalence"] == "{:+.3f} to {:+.3f} (90 %)".format(*narrow)
 
 
 @pytest.mark.parametrize(("seeds", "verdict"), [(4, "inconclusive"), (5, "supported")])

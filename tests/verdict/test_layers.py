@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ablate.config.labels import arm_label, level_label, option_label
+from ablate.config.labels import option_label
 from ablate.config.location import CONF
 from ablate.phrases import in_sentence
 from ablate.report.details import details
@@ -86,39 +86,8 @@ def test_an_answer_that_a_page_quotes_is_that_of_the_evidence(page):
     assert quotes and not [quote for quote in quotes if quote not in given]
 
 
-@pytest.mark.parametrize(
-    ("levels", "label"),
-    [
-        ({"model/residual": "pre_ln", "schedule": "no_warmup"}, "Pre-LN, no warm-up"),
-        ({"model/position@model.decoder.position": "none"}, "no positions in the decoder"),
-        ({"model.n_heads": 1, "model.dropout.rate": 0.1}, "1 head, dropout 0.1"),
-        ({"model.n_layers": 12, "model.causal": True}, "12 layers, causal mask"),
-        ({"measure": "heads", "data.longest": 12}, "attention heads, training lengths up to 12"),
-        ({"model/position": "my_own_one"}, "my own one"),
-        ({"data.n_train": 12000}, "12,000 training pairs"),
-        ({"model.d_head": None}, "head width d_model / n_heads"),
-        ({"model.some_new_key": None}, "some new key none"),
-        ({"variant": "no_biases"}, "no biases"),
-        ({"variant": "baseline"}, "the baseline"),
-        ({"variant": "qk_norm"}, "QK norm"),
-        ({"variant": "peri_ln"}, "Peri-LN"),
-        ({"model/feed_forward": "my_swiglu"}, "my SwiGLU"),
-    ],
-)
-def test_arms_have_names_that_a_person_would_use(levels, label):
-    assert arm_label(levels) == label
-
-
 def test_options_of_a_group_have_different_labels():
     for folder in sorted(path for path in CONF.rglob("*") if path.is_dir()):
         group = folder.relative_to(CONF).as_posix()
         labels = [option_label(group, path.stem) for path in folder.glob("*.yaml")]
         assert len(labels) == len(set(labels)), group
-
-
-def test_a_label_reaches_neither_the_constructor_nor_the_identity(compose):
-    config = compose("+experiment=preln_vs_postln", "model/residual=pre_ln")
-    assert level_label("model/residual", "pre_ln") == "Pre-LN"
-    assert [level_label("model.n_heads", number) for number in (1, 2)] == ["1 head", "2 heads"]
-    assert level_label("budget.steps", 1) == "1 step"
-    assert "Pre-LN" not in str(config.model)

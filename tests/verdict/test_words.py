@@ -8,7 +8,7 @@ import pytest
 
 import ablate
 from ablate.verdict.kinds import KINDS
-from ablate.words.answer import LEFT_OPEN, evidence_line, opening, statement
+from ablate.words.answer import evidence_line, opening, statement
 from ablate.words.reasons import TEMPLATES, caveat_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -107,7 +107,6 @@ VALUES = {  # values with which the template of each code is rendered
 }
 
 
-SAME = ("equivalence", "non_inferiority")
 OUTCOMES = [
     *((kind, verdict, "") for kind in KINDS for verdict in ("supported", "refuted")),
     *((kind, "inconclusive", "") for kind in KINDS),
@@ -176,51 +175,6 @@ def test_every_kind_and_outcome_is_rendered(kind, verdict, grade, variant):
         assert all(word in line for word in words)
     if not {"problem", "decided_by_failures"} & claim.keys():
         assert {"exact": "3.25", "stability": "3 of 7"}.get(kind, "+3.2") in line
-
-
-@pytest.mark.parametrize("grade", LEFT_OPEN)
-def test_what_the_correction_leaves_open_is_said(grade):
-    asked = {**ASKED, **ANSWER, "kind": "superiority", "verdict": "supported", "grade": grade}
-    claim = {**asked, "uncorrected": {"verdict": "supported", "grade": "large enough to matter"}}
-    assert f"{LEFT_OPEN[grade]} is uncertain" in evidence_line(claim, claim)
-
-
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"cases": {**CASES, "counted": 0}}, "of 6 cases"),
-        (
-            {"cases": {**CASES, "control": 0.125}, "fault": "a_shift"},
-            "a shift, gave at least 0.125",
-        ),
-        ({"cases": {**CASES, "elsewhere": [{"model/residual": "none"}, 9.5]}}, "it was 9.5"),
-        ({"cases": {**CASES, "broken": 4}, "verdict": "refuted"}, "4 of which break the limit"),
-        ({"cases": {**CASES, "holding": 5}}, "on average (no interval; 7 seeds;"),
-        ({"margin": 0.5, "tolerance": 0.0}, "at least 0.5"),
-        ({"effect": None}, "NaN"),
-    ],
-)
-def test_an_exact_claim_names_cases_limit_and_control(fields, words):
-    claim = {**ASKED, **ANSWER, "kind": "exact", "verdict": "supported", "grade": ""}
-    claim |= {**kinds_fields("exact"), **fields}
-    assert words in evidence_line(claim, claim)
-
-
-@pytest.mark.parametrize("scale", ["linear", "log", "log_log"])
-def test_a_trend_names_its_scale(scale):
-    claim = {
-        **ASKED,
-        **ANSWER,
-        "kind": "trend",
-        "verdict": "supported",
-        "grade": "",
-        "scale": scale,
-    }
-    line = evidence_line({**claim, "over": "model.n_heads"}, claim)
-    assert {"linear": "per unit", "log": "per doubling", "log_log": "exponent"}[
-        scale
-    ] in line.lower()
-    assert "number of heads" in line
 
 
 @pytest.mark.parametrize("minus", [{}, {"layers": 2}])
