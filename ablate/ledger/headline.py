@@ -25,7 +25,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
-from typing import Any
 
 from ablate.config.labels import arm_label, level_label, option_label
 from ablate.config.location import option_files
@@ -230,7 +229,12 @@ def _by_setting(findings: Sequence[Finding]) -> list[list[Finding]]:
     settings: dict[tuple[object, ...], list[Finding]] = {}
     for finding in findings:
         given = tuple(pair for pair in finding.conditions if pair[0] not in {*keys, *common})
-        setting = {**_properties(finding, keys), CONDITIONS: given, STEPS: "", MARGIN: ""}
+        setting: dict[str, object] = {
+            **_properties(finding, keys),
+            CONDITIONS: given,
+            STEPS: "",
+            MARGIN: "",
+        }
         settings.setdefault((finding.kind, *setting.values()), []).append(finding)
     return list(settings.values())
 
@@ -281,7 +285,7 @@ NOUNS = {
 }  # config keys whose last part is not a noun, in words
 
 
-def _properties(finding: Finding, keys: Iterable[str]) -> dict[str, Any]:
+def _properties(finding: Finding, keys: Iterable[str]) -> dict[str, str]:
     """Return the setting of a verdict in words, by the name of each property, in the order in which
     a headline names them.
 

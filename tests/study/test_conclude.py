@@ -233,7 +233,7 @@ BOTH = [FAST] * 4 + [SLOW] * 4
 
 
 @pytest.mark.parametrize(
-    ("post", "pre_on", "post_on", "found"),
+    ("post", "pre_on", "post_on", "reasons"),
     [
         ([1.0, 1.1, 0.9, 1.0, 1.1, 0.9, 1.0, 1.1], BOTH, BOTH, set()),
         ([1.0, 1.1, 0.9, 1.0, 1.1, 0.9, 1.0, 1.1], BOTH, BOTH[::-1], set()),
@@ -243,16 +243,16 @@ BOTH = [FAST] * 4 + [SLOW] * 4
     ],
 )
 def test_runs_on_different_processors_are_a_caveat(
-    claim, arms, evidence, post, pre_on, post_on, found
+    claim, arms, evidence, post, pre_on, post_on, reasons
 ):
     runs = arms([3.0, 2.8, 2.9, 3.1, 2.9, 3.0, 3.0, 3.1], post)
     placed = [run | on for run, on in zip(runs, pre_on + post_on, strict=True)]
     values = codes(conclude(evidence(placed, claim())))
-    assert values.keys() & {"processors_differ", "effect_by_processor"} == found
-    if "processors_differ" in found:
+    assert values.keys() & {"processors_differ", "effect_by_processor"} == reasons
+    if "processors_differ" in reasons:
         arms_on = {"Pre-LN": [4, 8], "Post-LN": [0, 8]}
         assert values["processors_differ"] == {"processor": "EPYC with AVX2", "arms": arms_on}
-    if "effect_by_processor" in found:
+    if "effect_by_processor" in reasons:
         effects = {"Xeon": 1.95, "EPYC with AVX2": 0.975}
         assert values["effect_by_processor"]["effects"] == pytest.approx(effects)
 
