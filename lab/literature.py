@@ -32,25 +32,19 @@ HEAD = """\
 
 Made by `python -m lab.literature to=docs/explanation/literature.md`; a test compares this page with
 the verdicts. The experiment `modern_screen` compares variants of a small language model with one
-baseline, which has GELU, LayerNorm and rotary positions ([the thirty sentences](modern.md)). This
-page sets its verdicts beside published results. Most sources trained models that are at least a
-hundred times larger, on other text. Where a source compares with something else than the baseline
-here, its setting says so. Changes are relative changes of the loss, so a negative change is an
-improvement. In brackets is the 95 % confidence interval over ten seeds (for deep_norm over the six
-seeds whose runs learned), which is not corrected for the number of variants.
+baseline, which has GELU, LayerNorm and rotary positions. This page sets its verdicts beside
+published results. Most sources trained models that are at least a hundred times larger, on other
+text. Where a source compares with something else than the baseline here, its setting says so.
+Changes are relative changes of the loss, so a negative change is an improvement. In brackets is the
+95 % confidence interval over ten seeds (for deep_norm over the six seeds whose runs learned), which
+is not corrected for the number of variants.
 
 *Direction* says whether our interval agrees with the result of the source. If the source found the
 variant better (or worse), it is *yes* if our whole interval is on the better (or worse) side of 0,
 *no* if our whole interval is on the opposite side, and *open* if it contains 0. If the source found
 no difference, it is *yes* if our whole interval is between minus the margin and the margin, *no* if
-it is completely outside this range, and *open* otherwise.
-
-"""
-DIFFERENCES = """
-## Possible reasons
-
-These are suspected reasons why a published result is not confirmed here. If an experiment has
-tested a reason, the column names the experiment.
+it is completely outside this range, and *open* otherwise. [The thirty sentences](modern.md) names
+limits of these runs that may explain why a result is not confirmed.
 
 """
 
@@ -97,10 +91,8 @@ def page(screen: Path = SCREEN, published: Path = PUBLISHED) -> str:
     literature = yaml.safe_load(published.read_text(encoding="utf-8"))
     results = Results.of(screen)
     papers = [_paper(paper, results) for paper in literature["papers"]]
-    open_variants = dict.fromkeys(paper[0] for paper in papers if paper[5] != "yes")
-    reasons = [(name, literature["reasons"][name]) for name in open_variants]
     columns = ("Variant", "Source", "Setting", "Published", "Here", "Direction")
-    return f"{HEAD}{_table(columns, papers)}{DIFFERENCES}{_table(('Variant', 'Reasons'), reasons)}"
+    return HEAD + _table(columns, papers)
 
 
 def _paper(paper: Mapping[str, Any], results: Results) -> tuple[str, ...]:

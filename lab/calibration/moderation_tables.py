@@ -47,7 +47,6 @@ def tables(
 ) -> dict[str, list[list[Cells]]]:
     """Return the tables of each section of the page."""
     groups: dict[str, Mapping[str, Study]] = {
-        "all arms normal": {"normal": ALIKE["normal"]},
         f"worst of {len(PROMISED)} shapes of calibration.md": {x: ALIKE[x] for x in PROMISED},
         f"worst of its {len(BEYOND)} shapes without promise": {x: ALIKE[x] for x in BEYOND},
         f"worst of {len(ASIDE)} shapes kept aside": ASIDE,

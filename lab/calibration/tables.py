@@ -4,12 +4,8 @@ import re
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
-from scipy import stats
-
 from ablate.errors import UserError
-from ablate.stats.estimate import Estimate, estimate
-from ablate.stats.rates import p_values
+from ablate.stats.estimate import Estimate
 from ablate.verdict.kinds import KINDS
 from ablate.verdict.types import LARGE, SUPPORTED
 from lab.calibration.check import Row, failures
@@ -41,13 +37,11 @@ HALF = (
 WHOLE = ("equivalence at +margin: supported", "equivalence at -margin: supported", "family")
 FALSE = (*HALF, *WHOLE)
 PROMISED_POWER = 0.77  # 80 % is promised, and 3 points less are allowed
-SHARES = np.arange(0, 101) / 100  # proportions of runs that go wrong
-DIVERGING = (0.1, 55.0)  # probability that a run of the treatment diverges; its loss in BLEU
 
 
 SECTIONS = (  # sections of the page that have one table each
     *("Verdicts on means", "Seeds needed", "Grouped sentences", "Tuned arms", "Planned looks"),
-    *("Fishing", "Stability", "What no interval of means can know"),
+    "Fishing",
 )
 
 
@@ -92,7 +86,6 @@ def document(
     """
     failed = failures(checked(results, promises, weak, tried, sweeps))
     error = 100 * (0.05 * 0.95 / sweeps) ** 0.5
-    seeds = sorted({n for _, n in results})
     paragraph = (
         "This page shows by simulation how often verdicts are wrong. `python -m lab.calibrate` "
         f"writes this page. Each row of a table summarises {sweeps:,} simulated sweeps unless a "
@@ -110,8 +103,6 @@ def document(
         "Tuned arms": _weak_table(weak, *OF_TUNING),
         "Planned looks": _staged_table(tried),
         "Fishing": _fished_table(tried),
-        "Stability": _stability_table(seeds),
-        "What no interval of means can know": _diverged_table(seeds, sweeps),
     }
     for title in SECTIONS:
         page = with_tables(page, title, [tables[title]])
@@ -253,40 +244,6 @@ def _promise_table(promises: Promises) -> list[Cells]:
             for name in PROMISES
         ]
         table.append([kind, *cells])
-    return table
-
-
-def _stability_table(seeds: list[int]) -> list[Cells]:
-    table = [["runs per arm", "supported at equal rates", "refuted at a margin of .2", "power"]]
-    for n in seeds:
-        above = p_values(n, n, 0.0) <= ALPHA / 2
-        below = p_values(n, n, -0.2).T <= ALPHA / 2
-        false = max(_chance(above, share, share) for share in SHARES)
-        at_margin = max(_chance(below, share, share - 0.2) for share in SHARES if share >= 0.2)
-        power = _chance(above, 0.8, 0.1)
-        table.append([str(n), _percent(false), _percent(at_margin), _percent(power)])
-    return table
-
-
-def _chance(decided: np.ndarray, first: float, second: float) -> float:
-    events = np.arange(len(decided))
-    ones = np.asarray(stats.binom.pmf(events, len(decided) - 1, first))
-    twos = np.asarray(stats.binom.pmf(events, len(decided) - 1, second))
-    return float((ones[:, None] * twos * decided).sum())
-
-
-def _diverged_table(seeds: list[int], sweeps: int) -> list[Cells]:
-    chance, loss = DIVERGING
-    rng = np.random.default_rng(0)
-    table = [["seeds", "all sweeps", "sweeps in which a run diverged"]]
-    for n in seeds:
-        diverged = rng.random((sweeps, n)) < chance
-        differences = np.where(diverged, -loss, rng.normal(1.0, 1.7, (sweeps, n)))
-        mean = (1 - chance) * 1.0 - chance * loss
-        ends = np.array([estimate(row).interval(1 - ALPHA) for row in differences])
-        missed = (mean < ends[:, 0]) | (mean > ends[:, 1])
-        seen = diverged.any(1)
-        table.append([str(n), _percent(missed.mean()), _percent(missed[seen].mean())])
     return table
 
 
