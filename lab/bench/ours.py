@@ -1,18 +1,15 @@
 """Measure the speed of `ablate` with its own trainer, and print it as one JSON line.
 
-    python -m lab.bench.ours train|greedy|beam SECONDS WEIGHTS|- OVERRIDES... [--warm-up S] [--wait]
+    python -m lab.bench.ours train|greedy|beam SECONDS WEIGHTS|- OVERRIDES... [--warm-up S]
 
 train: target tokens per second in a window after a warm-up; EOS counts, and padding does not.
 greedy, beam: sentences per second on the test split, in batches of 100; median of several passes.
-With `--wait`, the process prints "ready", and starts the measurement after a line on stdin. So
-several processes can start at the same time.
 """
 
 import argparse
 import json
 import resource
 import statistics
-import sys
 import time
 from typing import Any
 
@@ -110,29 +107,16 @@ def fit(job: Job, model: Model, data: TextData, watch: pl.Callback) -> None:
     trainer.fit(Training(job, model, data), datamodule=data)
 
 
-def train(config: DictConfig, watch: Stopwatch, *, wait: bool = False) -> dict[str, float]:
-    """Train on the corpus of the config, and return the figures of `watch`.
-
-    With `wait`, training starts after a line on stdin.
-    """
+def train(config: DictConfig, watch: Stopwatch) -> dict[str, float]:
+    """Train on the corpus of the config, and return the figures of `watch`."""
     job = resolve(config)
     data = prepare_data(job)
     model = make_model(job, data)
-    if wait:
-        wait_for_the_others()
     fit(job, model, data, watch)
     return watch.figures()
 
 
-def wait_for_the_others() -> None:
-    """Print "ready", and wait for a line on stdin."""
-    print("ready", flush=True)
-    sys.stdin.readline()
-
-
-def decode(
-    config: DictConfig, seconds: float, weights: str, *, greedy: bool, wait: bool = False
-) -> dict[str, float]:
+def decode(config: DictConfig, seconds: float, weights: str, *, greedy: bool) -> dict[str, float]:
     """Translate the test split several times, and return the speed and BLEU.
 
     Args:
@@ -140,7 +124,6 @@ def decode(
         seconds: passes are repeated for at least this time; there are at least two.
         weights: file of the weights; "-" for initial weights.
         greedy: whether the search of validations is used instead of the search of tests.
-        wait: whether to wait for a line on stdin before the first pass.
 
     Returns:
         rate: sentences per second, median over all passes but the first.
@@ -162,8 +145,6 @@ def decode(
         pad_sequence(rows[k : k + DECODING_BATCH], batch_first=True, padding_value=PAD)
         for k in range(0, len(rows), DECODING_BATCH)
     ]
-    if wait:
-        wait_for_the_others()
     times: list[float] = []
     start = time.perf_counter()
     while len(times) < 2 or time.perf_counter() - start < seconds:
@@ -190,17 +171,16 @@ def main() -> None:
     parser.add_argument("weights")
     parser.add_argument("overrides", nargs="*")
     parser.add_argument("--warm-up", type=float, default=10.0)
-    parser.add_argument("--wait", action="store_true")
     given = parser.parse_intermixed_args()
     hush_lightning()
     config = compose(given.overrides)
     torch.set_num_threads(config.threads)
     keep_memory()
     if given.mode == "train":
-        figures = train(config, Stopwatch(given.warm_up, given.seconds), wait=given.wait)
+        figures = train(config, Stopwatch(given.warm_up, given.seconds))
     else:
         greedy = given.mode == "greedy"
-        figures = decode(config, given.seconds, given.weights, greedy=greedy, wait=given.wait)
+        figures = decode(config, given.seconds, given.weights, greedy=greedy)
     print(json.dumps({"mode": given.mode, **figures, "peak_mib": peak_mib()}))
 
 

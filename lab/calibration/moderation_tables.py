@@ -47,9 +47,9 @@ def tables(
 ) -> dict[str, list[list[Cells]]]:
     """Return the tables of each section of the page."""
     groups: dict[str, Mapping[str, Study]] = {
-        f"worst of {len(PROMISED)} shapes of calibration.md": {x: ALIKE[x] for x in PROMISED},
-        f"worst of its {len(BEYOND)} shapes without promise": {x: ALIKE[x] for x in BEYOND},
-        f"worst of {len(ASIDE)} shapes kept aside": ASIDE,
+        f"largest of the {len(PROMISED)} distributions": {x: ALIKE[x] for x in PROMISED},
+        f"largest of the {len(BEYOND)} without promise": {x: ALIKE[x] for x in BEYOND},
+        f"largest of {len(ASIDE)} other distributions": ASIDE,
         "one unskewed arm with another variance": OUTLIERS,
         "one skewed arm among normal arms": SKEWED_OUTLIERS,
         "residuals of committed runs": {

@@ -23,20 +23,6 @@ def test_a_single_row_needs_no_brackets():
     assert parsed("what=b")[0]["what"] == ["b"]
 
 
-@pytest.mark.parametrize(
-    ("argument", "sentence"),
-    [
-        ("fast", "'fast' is not an option; an option is key=value"),
-        ("rounds=0", "rounds=0: it must be at least 1"),
-        ("rounds=2.5", "rounds=2.5 is not a whole number"),
-        ("what=[a,c]", "what=c: there is no such row; allowed is a, b"),
-    ],
-)
-def test_an_option_that_cannot_be_is_named(argument, sentence):
-    with pytest.raises(UserError, match=sentence):
-        parsed(argument)
-
-
 def test_tuning_variables_of_the_shell_reach_neither_side(monkeypatch):
     from lab.bench.command import environment
 
