@@ -4,6 +4,7 @@ Source: arXiv:1706.03762, section 3.2.2.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, NotRequired, TypedDict, Unpack
 
@@ -89,7 +90,7 @@ class MultiHeadAttention(Sublayer):
         """Return the heads that the linear maps compute from x, by a single matrix product."""
         hooked = [None if isinstance(part, Stacked) else hooked_output(part, x) for part in maps]
         product = stacked_linear(x, [part.weight for part in maps], biases(*maps))
-        parts = torch.split(product, self.n_heads * self.d_head, -1)
+        parts = product.split(self.n_heads * self.d_head, -1)
         if any(output is not None for output in hooked):
             parts = tuple(p if h is None else h for p, h in zip(parts, hooked, strict=True))
         shape = *x.shape[:2], self.n_heads, self.d_head
@@ -229,7 +230,9 @@ class CrossAttention(MultiHeadAttention):
     def step(self, x: Newest, at: LayerContext, slots: Slots, cache: Cache) -> Newest:
         """Return the attention output of each hypothesis's newest token over the memory."""
         assert isinstance(cache, CrossCache)
-        mask = Mask(pairs=cache.pairs, query_positions=at.positions)
+        mask = cache.mask
+        if self.kernel.reads_positions:
+            mask = replace(mask, query_positions=at.positions)
         return self.attend(x, cache.keys, cache.values, mask)
 
     def keys_values(self, memory: Float[Tensor, "B K D"]) -> tuple[Keys, Keys]:
@@ -251,7 +254,8 @@ class CrossAttention(MultiHeadAttention):
 class CrossCache(Cache):
     """A cache of the keys and values of the memory, which the hypotheses of a sentence share.
 
-    Keys are padded once to at least VECTOR keys; the additional keys are masked.
+    Keys are padded once to at least VECTOR keys; the additional keys are masked. All steps share
+    the mask, and what kernels compute from it.
     """
 
     def __init__(
@@ -265,17 +269,19 @@ class CrossCache(Cache):
             every = pairs.expand(-1, -1, -1, keys.size(2))
             keys, values = (F.pad(heads, (0, 0, 0, missing)) for heads in (keys, values))
             pairs = F.pad(every, (0, missing))
-        self.keys, self.values, self.pairs = keys, values, pairs
+        self.keys, self.values, self.mask = keys, values, Mask(pairs=pairs)
 
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
         """Keep the rows of the given sentences and drop all other rows."""
         self.keys = self.keys.index_select(0, sentences)
         self.values = self.values.index_select(0, sentences)
-        if self.pairs is not None:
-            self.pairs = self.pairs.index_select(0, sentences)
+        if self.mask.pairs is not None:
+            self.mask = Mask(pairs=self.mask.pairs.index_select(0, sentences))
 
 
 def biases(*maps: Map | Stacked) -> Float[Tensor, " N"] | None:
     """Return the biases of several linear maps as one vector; None unless all maps have biases."""
     vectors = [part.bias for part in maps if part.bias is not None]
-    return torch.cat(vectors) if len(vectors) == len(maps) else None
+    if len(vectors) < len(maps):
+        return None
+    return vectors[0] if len(vectors) == 1 else torch.cat(vectors)
