@@ -28,7 +28,7 @@ class Linear(nn.Linear):
 
     def forward(self, x: Float[Tensor, "*N D"]) -> Float[Tensor, "*N E"]:
         """Return x W^T + b."""
-        return linear(x, self.weight, self.bias)
+        return stacked_linear(x, [self.weight], self.bias)
 
 
 def linear(
@@ -45,13 +45,11 @@ def stacked_linear(
 ) -> Float[Tensor, "*N E"]:
     """Return x W^T + bias, where W concatenates the rows of all weights.
 
-    A single matrix product computes the linear maps of all weights. In float32 on a CPU, the
-    backward pass concatenates the weights again, so that W is not stored.
+    A single matrix product computes the linear maps of all weights.
     """
     if torch.is_grad_enabled() and is_compiled(x):  # decoding has many small products
         return _apply(_Blocks, x, bias, stack(weights))
-    several = len(weights) > 1 and not is_compiled(x)
-    if (several or is_by_onednn(x)) and hardware.uses_cpu_path(x.device):
+    if is_by_onednn(x) and hardware.uses_cpu_path(x.device):
         return _apply(StackedLinear, x, bias, *weights)
     return F.linear(x, stack(weights), bias)
 
