@@ -150,7 +150,7 @@ class Config:
     # CPU threads of one run; runs with different numbers of threads are different runs
     threads: Annotated[int, Range(1, 1024)] = 1
     # library that multiplies float32 matrices on a CPU: blas (that of torch), onednn, or auto
-    # (onednn if torch has it)
+    # (onednn if torch has it and the processor has more than AVX2)
     products: Annotated[str, OneOf(("blas", "onednn", "auto"))] = "blas"
     # number of runs of a sweep at a time; null: CPU cores / (threads * devices), or 1 on a GPU
     n_jobs: Annotated[int | None, Range(1)] = None

@@ -49,6 +49,14 @@ def test_a_gradient_that_is_one_number_for_all_entries(onednn):
 
 
 @needs_onednn
+@pytest.mark.parametrize(("instructions", "by_onednn"), [("AVX512", True), ("AVX2", False)])
+def test_auto_is_the_faster_library(onednn, monkeypatch, instructions, by_onednn):
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: instructions)
+    choose_products("auto")
+    assert is_by_onednn(torch.ones(2, 2)) == by_onednn
+
+
+@needs_onednn
 def test_only_float32_on_a_processor_is_by_onednn(onednn):
     assert is_by_onednn(torch.ones(2, 2))
     assert not is_by_onednn(torch.ones(2, 2, dtype=torch.float64))
