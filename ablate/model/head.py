@@ -45,6 +45,7 @@ class Head(nn.Module, ABC):
 
 AT_ONCE = 1 << 23  # bytes of logits in a chunk
 AT_ONCE_ON_GPU = 1 << 28
+FEW = 1 << 20  # bytes of logits up to which autograd, with fewer operations, is faster on a CPU
 
 
 class LinearHead(Head):
@@ -78,22 +79,34 @@ class LinearHead(Head):
         """Return the objective and the nll, each as a mean over the targets.
 
         With gradients enabled, both are computed in chunks of rows if the loss is a mean over rows
-        and has no parameters. On a GPU, a single chunk needs fewer kernels by autograd.
+        and has no parameters, unless there are so few logits that autograd is faster.
         """
+        weight = self.weight()
         in_chunks = loss.mean_over_rows and not any(True for _ in loss.parameters())
-        at_once = not hardware.uses_cpu_path(states.device) and (
-            torch.compiler.is_compiling() or len(states) <= rows_at_once(self.weight())
-        )
-        if at_once or not (in_chunks and torch.is_grad_enabled()):
+        if not (in_chunks and torch.is_grad_enabled()) or by_autograd(states, weight):
             return super().score(loss, states, targets)
         if (logits := hooked_output(self, states)) is not None:
             return loss(logits, targets)
-        objective, nll = _Chunked.apply(loss, targets, states, self.weight())  # type: ignore[no-untyped-call]
+        objective, nll = _Chunked.apply(loss, targets, states, weight)  # type: ignore[no-untyped-call]
         return objective, nll
 
     def chunks(self, n: int) -> Iterator[slice]:
         """Yield slices of n hidden states; the logits of a slice take about AT_ONCE bytes."""
         return slices(n, rows_at_once(self.weight()))
+
+
+def by_autograd(states: Float[Tensor, "N D"], weight: Float[Tensor, "V D"]) -> bool:
+    """Return whether autograd computes the gradient of a loss faster than chunks of rows do.
+
+    Autograd needs fewer operations, but more passes over the logits. In half precision, it would
+    round the gradient of a mean over rows.
+    """
+    if torch.compiler.is_compiling():
+        return True
+    if not hardware.uses_cpu_path(states.device):
+        return len(states) <= rows_at_once(weight)
+    few = len(states) * len(weight) * weight.itemsize <= FEW
+    return few and product_dtype(states).itemsize >= 4
 
 
 def slices(n: int, rows: int) -> Iterator[slice]:

@@ -25,6 +25,12 @@ CLOSED = [CrossEntropy(), *(LabelSmoothing(epsilon=0.1, target=target) for targe
 LOSSES = [*CLOSED, Focal()]
 
 
+@pytest.fixture(autouse=True)
+def in_chunks(monkeypatch):
+    """Also few logits are computed in chunks."""
+    monkeypatch.setattr(head, "FEW", 0)
+
+
 def task():
     generator = torch.Generator().manual_seed(0)
     weight = torch.randn(11, 6, generator=generator).requires_grad_()
