@@ -253,6 +253,11 @@ class Training(pl.LightningModule):
         super().optimizer_step(epoch, batch_idx, optimizer, optimizer_closure)
         optimizer.zero_grad()
 
+    def optimizer_zero_grad(
+        self, epoch: int, batch_idx: int, optimizer: torch.optim.Optimizer
+    ) -> None:
+        """Do nothing, because `optimizer_step` has freed the gradients."""
+
     def fix_weights(self) -> None:
         """Let all evaluations after training use the same weights, whatever callbacks of the user
         do: a callback such as an average of weights may swap them for an evaluation.
