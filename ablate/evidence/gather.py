@@ -54,11 +54,10 @@ def gather(sweep: Path) -> Evidence:
     study: Any = about["study"] or {"factors": swept(links), "claims": []}
     ends: list[Link | Outcome] = [*links, *(link["short"] for link in links if "short" in link)]
     statistics = {end["identity"]: rows for end in ends if (rows := _statistics(end))}
-    sentences: dict[str, int] = {}
     tested = (statistics_of(end.get("evaluation", ""), None) for end in ends)
-    for split, count in sorted((split, len(x)) for test in tested for split, x in test.items()):
-        sentences[split] = count  # sorted, so the largest count of a split remains
-    regime = about["regime"] | {"test_sentences": sentences}
+    # sorted, so the largest count of a split remains
+    sizes = dict(sorted((split, len(x)) for test in tested for split, x in test.items()))
+    regime = about["regime"] | {"test_sentences": sizes}
     folders = dict.fromkeys(link["folder"] for link in links if "folder" in link)
     corpora = [read_json(Path(folder, "environment.json")).get("corpus") for folder in folders]
     if any(corpora):  # runs of older versions have none
@@ -162,11 +161,7 @@ def _end(link: Link | Outcome) -> End:
 
 def _check(folder: Path, identity: str) -> None:
     """Raise UserError if the stored result of a run is missing or was changed."""
-    try:
-        result = read_result(folder, identity)
-    except UserError as error:
-        raise UserError(f"{error}: start the sweep again to repeat the run") from None
-    if result is None:
+    if read_result(folder, identity) is None:
         raise UserError(f"{folder} has no result.json: start the sweep again to repeat the run")
 
 
