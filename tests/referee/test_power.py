@@ -17,19 +17,6 @@ def test_what_runs_can_show_is_what_statsmodels_says(runs, design):
     assert theirs.power(effect, runs, 0.05) == pytest.approx(0.8, abs=0.003)
 
 
-def test_the_correction_for_skewness_takes_more_runs():
-    textbook, corrected = (
-        Plan(sd=1.0, margin=1.0, test=test).detectable(10) for test in ("textbook", "corrected")
-    )
-    assert textbook < corrected < 1.3 * textbook
-    assert Plan(sd=1.0, margin=1.0).detectable(10) == textbook  # unpaired arms
-    pairs = [
-        Plan(sd=1.0, margin=1.0, design="paired", test=test).detectable(10)
-        for test in ("", "corrected")
-    ]
-    assert pairs[0] == pairs[1]
-
-
 @pytest.mark.parametrize("kind", ["superiority", "equivalence", "non_inferiority"])
 @pytest.mark.parametrize("margin", ["0.002"])
 def test_the_command_says_how_many(ablate_command, kind, margin):

@@ -49,11 +49,3 @@ def test_an_exponent_is_the_slope_of_logarithms():
     assert claim["effect"] == pytest.approx(0.25)
     with pytest.raises(UserError, match="could not convert"):
         ablate.compare(runs.assign(width="wide"), **asked)
-
-
-def test_names_of_arms_are_printed_as_they_are_written_even_after_another_comparison():
-    runs = pd.DataFrame({"norm": ["pre_ln", "[b]"] * 3, "loss": range(6)})
-    asked = {"arm": "norm", "metric": "loss", "better": "lower", "baseline": "pre_ln"}
-    first = ablate.compare(runs, **asked)
-    ablate.compare(runs.assign(norm=["x", "y"] * 3), **{**asked, "baseline": "x"})
-    assert "[b] against pre_ln" in str(first)

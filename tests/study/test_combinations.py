@@ -40,11 +40,6 @@ def test_a_plan_is_balanced_and_avoids_excluded_pairs():
     assert (plan.levels != draw(120, SIZES, excluded, 12, 8, RATE).levels).any()
 
 
-def test_a_plan_that_cannot_be_balanced_is_refused():
-    with pytest.raises(ValueError, match="excluded"):
-        draw(40, (2, 2), [Pair(0, 1, 1, 1), Pair(0, 1, 1, 0)], 0, seed=1)
-
-
 def test_average_effects_agree_with_statsmodels():
     runs = Runs.of(replace(PLAN, repeated=np.zeros(120, bool)), SIZES, RATE)
     scores = of_levels(runs, lambda a, b, c, d, r: 0.3 * b - 0.2 * (c == 2) + 0.1 * r * a, 0.1)
@@ -71,13 +66,6 @@ def test_a_level_without_runs_has_no_effect():
     effects = average_effects(RUNS.subset(learned), np.zeros((int(learned.sum()), 1)))
     lost = RUNS.changes.index(Change(2, 2))
     assert np.isnan(effects.effect[:, 0]).tolist() == [k == lost for k in range(5)]
-
-
-def test_no_effect_is_known_if_no_run_learned():
-    runs = RUNS.subset(np.zeros(len(RUNS.levels), bool))
-    none = np.zeros((0, 1))
-    for effects in (average_effects(runs, none), tuned_effects(runs, none, none, 0)):
-        assert np.isnan(effects.effect).all() and len(effects.effect) == 5
 
 
 def test_a_level_with_one_recipe_has_no_error():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ablate.evidence.registration import lacks_runs, seeds_of, split_claims
+from ablate.evidence.registration import lacks_runs, split_claims
 from ablate.verdict.conclude import conclude
 from ablate.verdict.stored import replications
 
@@ -52,15 +52,6 @@ def test_a_claim_without_arms_waits_for_all(screen, claim):
     judged, waiting = split_claims(first.runs, first.study)
     assert (ids(judged), ids(waiting)) == ([], ["good", "bad", "whole"])
     assert lacks_runs(first.runs, first.study)
-
-
-def test_seeds_are_those_of_all_arms_of_a_claim(screen):
-    make, about = screen
-    part = make(about("good"), about("bad"), baseline=10, good=10, bad=5)
-    good, bad = part.study["claims"]
-    assert (len(seeds_of(part.runs, good)), len(seeds_of(part.runs, bad))) == (10, 5)
-    assert lacks_runs(part.runs, part.study)
-    assert not lacks_runs(part.runs, {**part.study, "claims": [good]})
 
 
 def test_an_undecided_variant_is_not_said_to_be_stopped(screen):

@@ -40,13 +40,6 @@ def test_the_power_of_every_rule_is_that_of_simulation(kind, truth):
     assert power == pytest.approx(share, abs=0.01)
 
 
-@pytest.mark.parametrize("kind", ["equivalence", "non_inferiority"])
-def test_the_detectable_margin_of_sameness_is_reached_with_power_08(claim, kind):
-    margin = KINDS[kind].detectable(claim(kind=kind), PLAIN, 0.05)
-    reached = KINDS[kind].power("supported", PLAIN, margin, 0.0, 5, 0.05)
-    assert reached == pytest.approx(0.8, abs=1e-3)
-
-
 def test_seeds_needed_are_enough_and_one_less_is_not(claim):
     plan = BETTER.seeds_needed(claim(margin=1.0), PLAIN, 0.05)["supported"]
     of = [BETTER.power("supported", PLAIN, 1.0, 1.0, n, 0.05) for n in (plan.seeds - 1, plan.seeds)]

@@ -15,7 +15,6 @@ from ablate.stats.skew import (
     SKEWED,
     corrected,
     false_rate,
-    in_clusters,
     is_visible,
     of_wider,
     skewness,
@@ -109,14 +108,6 @@ def test_the_skewness_is_that_of_the_arm_that_varies_more(seeds):
     assert standard_error(seeds) == pytest.approx(drawn.std(), rel=0.05)
 
 
-@pytest.mark.parametrize(
-    ("values", "clustered"),
-    [([0, 1, 9, 10], True), ([0, 1, 2, 3, 4], False), ([0, 9, 10, 11], False), ([0, 9], False)],
-)
-def test_two_seeds_on_either_side_of_a_wide_gap_are_clusters(values, clustered):
-    assert in_clusters(np.array(values, dtype=float)) == clustered
-
-
 @pytest.mark.parametrize("seeds", [2, 50])
 def test_a_verdict_states_the_larger_of_the_neighbouring_rates(seeds):
     for equivalence in (False, True):
@@ -141,9 +132,3 @@ def test_a_verdict_says_how_often_such_verdicts_are_false(
     (caveat_values,) = (caveat for caveat in conclusion["caveats"] if caveat["code"] == "noise")
     assert caveat_values["values"]["reason"] == reason
     assert conclusion["claims"][0]["false_rate"] > 0.025
-
-
-def test_normal_seeds_are_rarely_visibly_skewed():
-    drawn = np.random.default_rng(5).standard_normal((4000, 10))
-    shares = np.mean([is_visible(skewness(row), 10) for row in drawn])
-    assert shares < 0.08

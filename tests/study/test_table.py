@@ -35,12 +35,6 @@ def test_every_status_is_counted_and_failed_runs_have_no_score(trained):
     assert row["test/bleu"] == "10.00 ± 17.32"
 
 
-def test_a_run_that_was_stopped_does_not_move_the_time_of_an_arm(trained):
-    runs = [trained("a", seed, 30.0) for seed in range(3)]
-    runs[1]["seconds"] = 1530.0
-    assert rows(runs)[0]["median seconds"] == "10.0"
-
-
 def columns(table_rows, asked=()):
     return [column.header for column in as_rich("t", table_rows, asked).columns]
 

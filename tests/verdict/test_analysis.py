@@ -10,10 +10,9 @@ from PIL import Image
 from ablate.cli.main import main
 from ablate.evidence.folder import Evidence
 from ablate.record.files import seal, write_json
-from ablate.record.label import cut
 from ablate.wandb import analysis as logged
-from ablate.wandb.analysis import log_analysis, send_analysis
-from ablate.wandb.connection import LONGEST_TITLE, advise_sync
+from ablate.wandb.analysis import log_analysis
+from ablate.wandb.connection import advise_sync
 from ablate.words.answer import graded
 
 ARMS = {"relu": 3.5, "swiglu": 3.0}
@@ -85,20 +84,6 @@ def test_its_figures_and_evidence(analysis, swept):
     assert files == {*evidence, "verdict.json"}
 
 
-def test_repeated_it_is_the_same_run(log, capsys):
-    folder = log(mode="offline")
-    (first,) = (folder / "wandb").glob("offline-run-*")
-    assert f"wandb sync {first}" in capsys.readouterr().out
-    log(mode="offline")
-    (second,) = (folder / "wandb").glob("offline-run-*")
-    assert first.name.rpartition("-")[2] == second.name.rpartition("-")[2]
-
-
-def test_where_runs_are_not_logged_nothing_is(log):
-    assert not (log() / "wandb").exists()
-    assert not (log(_target_="pytorch_lightning.loggers.CSVLogger") / "wandb").exists()
-
-
 def test_a_failure_of_wandb_costs_one_line(log, capsys, monkeypatch):
     folder = log(mode="online")  # nobody is logged in
     assert capsys.readouterr().out.count("W&B has no analysis") == 1
@@ -130,18 +115,6 @@ def test_a_comparison_of_a_table_is_logged_like_a_sweep(tmp_path, monkeypatch, r
     assert run.summary_metrics[effect] == pytest.approx(0.5)
     assert len(table(run, "tables/estimates")) == 1
     assert any(key.startswith("figures/effects") for key in run.summary_metrics)
-
-
-def test_the_analysis_has_the_group_of_its_runs(tmp_path, monkeypatch):
-    def start(*_, **about):
-        raise InterruptedError(about["group"])
-
-    monkeypatch.setattr(logged, "start", start)
-    name = "n" * 200
-    with pytest.raises(InterruptedError, match=f"^{cut(name, LONGEST_TITLE)}$"):
-        send_analysis(
-            OmegaConf.create(LOGGER), Evidence(name, {}, {}, {}, []), {"claims": []}, tmp_path
-        )
 
 
 def test_a_sweep_says_how_to_upload_its_runs_until_they_are_uploaded(tmp_path):
