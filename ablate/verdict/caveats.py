@@ -353,7 +353,7 @@ def _of_claim(claim: Judged, evidence: Evidence) -> Iterator[Reason]:
     if claim.rates:
         yield reason("rates_untuned", rates=claim.rates)
     if claim.noise:
-        yield reason("noise", **claim.noise._asdict())
+        yield claim.noise
     if entry["p"] and entry["noise"] == ["seeds"] and entry["interval"] and "design" not in entry:
         task = evidence.registration.get("components", {}).get("task", "")
         yield reason("seeds_only", task=task)

@@ -115,11 +115,12 @@ def conclude(evidence: Evidence) -> Verdict:
         departed = departures(evidence.study, registration, evidence.registered, evidence.runs)
     answerable, waiting = split_claims(evidence.runs, evidence.study)
     primary = next(map(name_of, evidence.study["claims"]), "")
-    evidence = replace(evidence, study=evidence.study | {"claims": answerable})
+    study = evidence.study | {"claims": answerable}
+    evidence = replace(evidence, study=study, registration=registration)
     short = evidence.short
     decided = decide(evidence, waiting)
     early = decide(short, waiting) if short else []
-    about = (registration, waiting, primary, bool(departed))
+    about = (waiting, primary, bool(departed))
     judged = judge(decided, evidence, *about)
     claims = [each.entry for each in judged]
     if short:

@@ -57,20 +57,6 @@ class Decided(NamedTuple):
     decision: Decision
 
 
-class SeenNoise(NamedTuple):
-    """The noise that is visible in a claim's paired differences, and the rate of false verdicts.
-
-    `reason` says why false verdicts may be more frequent than the nominal level promises, such as
-    "visible skewness". `rate` is the rate of false verdicts in simulations. `nominal` is the rate
-    that the level promises. `seeds` is the number of pairs.
-    """
-
-    reason: str
-    seeds: int
-    rate: float
-    nominal: float
-
-
 class Judged(NamedTuple):
     """A claim in the form of verdict.json, with everything from which its caveats follow.
 
@@ -83,7 +69,7 @@ class Judged(NamedTuple):
     asked: Asked
     seen_before: bool
     rates: list[str]
-    noise: SeenNoise | None
+    noise: Reason | None
     learning: Learning
 
 
@@ -128,7 +114,6 @@ def _decision(finding: Finding, p: Tests) -> Decision:
 def judge(
     decided: Sequence[Decided],
     evidence: Evidence,
-    registration: Registration,
     waiting: Sequence[Claim],
     primary: str,
     departed: bool,
@@ -138,11 +123,11 @@ def judge(
     Args:
         decided: the claims with their decisions.
         evidence: the evidence of the study.
-        registration: the registration of the study.
         waiting: planned claims that lack the runs of an arm.
         primary: name of the first claim of the study.
         departed: whether the study differs from the registered study.
     """
+    registration = evidence.registration
     open_claims = sum(involves_chance(claim) for claim in waiting)
     open_claims += sum(bool(p) and decision.status == INCONCLUSIVE for _, p, decision in decided)
     judged = []
@@ -294,14 +279,14 @@ def _counts(finding: Finding) -> Values:
     return entry
 
 
-def _of_test(finding: Finding, evidence: Evidence, noise: SeenNoise | None) -> Values:
+def _of_test(finding: Finding, evidence: Evidence, noise: Reason | None) -> Values:
     """Return the fields of verdict.json on the test of a claim; {} for an exact claim."""
     estimate, claim, kind = finding.result, finding.claim, kind_of(finding.claim)
     entry: Values = {}
     if finding.problem:
         entry["problem"] = finding.problem
     if noise is not None:
-        entry["false_rate"] = noise.rate
+        entry["false_rate"] = noise["values"]["rate"]
     if estimate.looks != ONCE:
         entry["information"] = list(estimate.looks)
     if finding.p and SUPPORTED in kind.whole:
@@ -315,8 +300,9 @@ def _bounded(ends: tuple[float, float]) -> list[float] | None:
     return list(ends) if all(math.isfinite(end) for end in ends) else None
 
 
-def seen_noise(finding: Finding) -> SeenNoise | None:
-    """Return the reason why a claim may be decided wrongly, and the rate of false verdicts.
+def seen_noise(finding: Finding) -> Reason | None:
+    """Return why false verdicts may be more frequent than the nominal level promises, such as
+    "visible skewness", with the rate of false verdicts in simulations.
 
     The result is None if the claim was not decided by a mean of paired differences.
     """
@@ -325,9 +311,11 @@ def seen_noise(finding: Finding) -> SeenNoise | None:
         return None
     if effect.skewness is None or not effect.error > 0:
         return None
-    noise = visible_noise(effect.skewness, paired.differences)
     equivalence = SUPPORTED in kind_of(finding.claim).whole
-    nominal_rate = finding.claim["alpha"] / (1 if equivalence else 2)
-    borrowed = effect.arms is not None
-    rate = false_rate(effect.pairs, equivalence=equivalence, borrowed=borrowed)
-    return SeenNoise(noise, effect.pairs, rate, nominal_rate)
+    return reason(
+        "noise",
+        reason=visible_noise(effect.skewness, paired.differences),
+        seeds=effect.pairs,
+        rate=false_rate(effect.pairs, equivalence=equivalence, borrowed=effect.arms is not None),
+        nominal=finding.claim["alpha"] / (1 if equivalence else 2),
+    )
