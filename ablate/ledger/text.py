@@ -1,13 +1,11 @@
-"""Join the claims of a catalogue with their verdicts, select claims, and write them in words and as
-JSON.
+"""Join the claims of a catalogue with their verdicts, select claims, and write them in words.
 
 A headline combines all verdicts on a claim in a word, such as "supported" or "mixed".
 """
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
@@ -25,7 +23,6 @@ from ablate.ledger.verdicts import (
     read_notes,
 )
 from ablate.phrases import listed
-from ablate.record.files import finite
 from ablate.report.marks import MARKS
 from ablate.verdict.types import INCONCLUSIVE, REFUTED, SUPPORTED
 
@@ -93,20 +90,13 @@ def read_entries(folder: Path | None) -> list[Entry]:
     findings, gone = (collect(folder), missing_evidence(folder)) if folder else ({}, {})
     standings, claims = read_notes("standings"), {claim.id: claim for claim in read_claims()}
     for name in (name for name in {**findings, **gone} if name not in claims):
-        claims[name] = _unlisted(name, findings.get(name, []))
+        first = next(iter(findings.get(name, [])), None)
+        statement, source = (first.statement, first.source) if first else (name, "")
+        claims[name] = Claim(name, statement, source, group=OUTSIDE)
     return [
         Entry(claim, (*findings.get(name, ()),), standings.get(name), (*gone.get(name, ()),))
         for name, claim in claims.items()
     ]
-
-
-def _unlisted(name: str, findings: Sequence[Finding]) -> Claim:
-    """Return a claim that only experiments make, with the sentence of its first verdict."""
-    for first in findings:
-        document = first.source or f"experiment {first.experiment}"
-        kind = "exact" if first.kind == "exact" else "empirical"
-        return Claim(name, first.statement, document, kind=kind, group=OUTSIDE)
-    return Claim(name, name, group=OUTSIDE)
 
 
 def count(entries: Iterable[Entry]) -> dict[str, int]:
@@ -273,21 +263,3 @@ def summary(entries: list[Entry], every: list[Entry]) -> Iterator[str]:
     states = ", ".join(f"{number} {state}" for state, number in counts.items())
     outside = f"; {len(entries) - shown} outside the ledger" if len(entries) > shown else ""
     yield f"{amount} claim{'s' * (all_claims != 1)}: {states}{outside}"
-
-
-def as_json(entries: Iterable[Entry]) -> str:
-    """Return a JSON list of the claims. Each has its fields, its headline (the word that combines
-    the verdicts) and its verdicts.
-    """
-    claims = [
-        {
-            **asdict(entry.claim),
-            "state": entry.verdict,
-            "depends_on": entry.headline.on,
-            "why": entry.standing["why"] if entry.standing else "",
-            "missing": entry.gone,
-            "verdicts": [asdict(f) | {"folder": str(f.folder)} for f in entry.findings],
-        }
-        for entry in entries
-    ]
-    return json.dumps(finite(claims), indent=1, ensure_ascii=False, allow_nan=False)

@@ -16,14 +16,7 @@ import numpy as np
 
 from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
-from ablate.evidence.outcome import (
-    NOT_LEARNED,
-    by_label,
-    differ_in_code,
-    involves_chance,
-    steps_of,
-    value,
-)
+from ablate.evidence.outcome import NOT_LEARNED, by_label, differ_in_code, involves_chance, value
 from ablate.evidence.registration import ordered, planned_looks, tried
 from ablate.evidence.types import Caveat, Claim, Levels, Reason, Run, Values, reason
 from ablate.phrases import name_of, number_of
@@ -33,7 +26,7 @@ from ablate.verdict.designs import values_of
 from ablate.verdict.floor import WITHOUT
 from ablate.verdict.judge import Judged
 from ablate.verdict.processors import of_processors
-from ablate.verdict.sides import pairs
+from ablate.verdict.sides import pairs, steps_of
 
 IDLE = 0.2  # number of cores that other processes may use during a time measurement
 ALIKE = 0.01  # largest relative difference in parameters of arms that count as matched

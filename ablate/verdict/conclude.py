@@ -42,16 +42,7 @@ from scipy.special import ndtr, ndtri
 from ablate.config.labels import use_labels
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
-from ablate.evidence.outcome import (
-    STATUSES,
-    VAL_NLL,
-    Number,
-    by_label,
-    first_at,
-    spread,
-    steps_of,
-    value,
-)
+from ablate.evidence.outcome import STATUSES, VAL_NLL, Number, by_label, first_at, spread, value
 from ablate.evidence.registration import ENOUGH, departures, planned_looks, split_claims
 from ablate.evidence.types import Claim, Levels, Registration, Run, Study, reason
 from ablate.phrases import name_of
@@ -63,7 +54,7 @@ from ablate.verdict.floor import FEWEST, WITHOUT
 from ablate.verdict.judge import Decided, Judged, decide, judge, make_undecided, older_runs
 from ablate.verdict.kind import Finding
 from ablate.verdict.kinds import kind_of
-from ablate.verdict.sides import has, pairs
+from ablate.verdict.sides import has, pairs, steps_of
 from ablate.verdict.study_checks import BUDGET
 from ablate.verdict.types import (
     INCONCLUSIVE,

@@ -17,8 +17,8 @@ from jaxtyping import Bool, Float
 
 from ablate.config.labels import arm_label
 from ablate.errors import UserError
-from ablate.evidence.folder import Evidence
-from ablate.evidence.outcome import by_group, contributions, involves_chance, value
+from ablate.evidence.folder import Evidence, by_group, contributions
+from ablate.evidence.outcome import involves_chance, value
 from ablate.evidence.types import Asked, Claim, Predicted, Question, Run
 from ablate.phrases import name_of
 from ablate.record.label import key

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -301,3 +302,26 @@ def _unnamed(side: Side, words: Words, keys: Iterable[str]) -> Iterator[str]:
         chosen = "." not in name and all(value in variant for value in words[name])
         if not chosen:
             yield f"{name}={' or '.join(words[name])}" if any(words[name]) else name
+
+
+def steps_of(runs: Iterable[Run], factor: str, steps: int) -> int | list[int]:
+    """Return the number of training steps of runs; all numbers if it varies.
+
+    Args:
+        runs: the runs.
+        factor: `budget.steps` or `budget.short`, which may be a factor of the study.
+        steps: the number of steps if the key is no factor.
+    """
+    levels = [*dict.fromkeys(_steps(run, factor, steps) for run in runs)]
+    return levels if len(levels) > 1 else next(iter(levels), steps)
+
+
+def _steps(run: Run, factor: str, steps: int) -> Any:
+    """Return the number of training steps of a run: the level of the factor, or else `steps`.
+
+    A variant of a screen may set the number of steps itself, which no level shows. For a finished
+    run of a screen, it is therefore the number of steps that the run recorded.
+    """
+    if FACTOR in run["levels"] and run["status"] == "finished":
+        return int(run["metrics"].get("steps") or steps)
+    return run["levels"].get(factor, steps)

@@ -18,9 +18,9 @@ from jaxtyping import Float
 
 from ablate.errors import UserError
 from ablate.evidence.checks import file_of_runs
-from ablate.evidence.folder import Evidence
+from ablate.evidence.folder import Evidence, contributions
 from ablate.evidence.gather import gather
-from ablate.evidence.outcome import by_arm, contributions
+from ablate.evidence.outcome import by_arm
 from ablate.evidence.types import Run
 from ablate.stats.estimate import components
 

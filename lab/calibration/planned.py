@@ -10,7 +10,7 @@ from typing import cast
 
 import numpy as np
 
-from ablate.evidence.outcome import contributions
+from ablate.evidence.folder import contributions
 from ablate.evidence.types import Claim
 from ablate.stats.estimate import Estimate, estimate
 from ablate.verdict.kinds import KINDS

@@ -8,7 +8,7 @@ The true effect is 0, so every verdict that one arm is better is false.
 import numpy as np
 from jaxtyping import Float
 
-from ablate.evidence.outcome import by_group
+from ablate.evidence.folder import by_group
 from ablate.stats.estimate import Estimate, estimate
 
 ALPHA = 0.05

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from ablate.evidence.outcome import contributions
+from ablate.evidence.folder import contributions
 from ablate.stats.estimate import Estimate, components, estimate
 from ablate.stats.holm import adjust
 from ablate.verdict.kinds import KINDS

@@ -1,7 +1,6 @@
 """`ablate ledger` as a person types it."""
 
 import functools
-import json
 from pathlib import Path
 
 import pytest
@@ -95,18 +94,6 @@ def test_filters(ask, verdict, filters, amount):
     assert status == 0
     shown = int(output.splitlines()[-1].split()[0])
     assert shown == amount or (amount is None and 0 < shown < ALL)
-
-
-def test_json_has_every_claim_with_its_verdicts(ask, verdict):
-    verdict("experiments/a", {CLAIM: "supported"}, effect=float("nan"))
-    verdict("experiments/b", {"mine": "inconclusive"}, kind="exact")
-    claims = {claim["id"]: claim for claim in json.loads(ask("--json")[1])}
-    assert len(claims) == ALL + 1
-    entry, mine = claims[CLAIM], claims["mine"]
-    assert (entry["state"], mine["state"]) == ("supported", "undecided")
-    ((first,), (other,)) = (entry["verdicts"], mine["verdicts"])
-    assert (first["effect"], first["experiment"], other["interval"]) == (None, "a", None)
-    assert [row["id"] for row in json.loads(ask("--json", "state=refuted")[1])] == []
 
 
 def test_without_a_catalogue_the_command_says_where_one_comes_from(ask, monkeypatch):

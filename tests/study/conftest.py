@@ -115,7 +115,7 @@ def arms(run):
 @pytest.fixture
 def translated(run):
     """Runs of two arms with their BLEU and statistics per sentence: simulated, with an effect."""
-    from ablate.evidence.outcome import bleu
+    from ablate.evidence.folder import bleu
     from lab.calibration.simulate import Design, Noise
 
     def make(seeds=5, lift=0.3, sentences=SENTENCES, numbers=0):

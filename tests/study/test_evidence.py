@@ -9,9 +9,9 @@ import pytest
 
 from ablate.errors import UserError
 from ablate.evidence.checks import PARTS, read_parts, write_about
-from ablate.evidence.folder import Evidence
+from ablate.evidence.folder import Evidence, bleu
 from ablate.evidence.gather import _origin, _training, kept, tuning_run
-from ablate.evidence.outcome import bleu, value
+from ablate.evidence.outcome import value
 from ablate.verdict.conclude import conclude
 from ablate.verdict.study_checks import load_evidence
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from ablate.errors import UserError
-from ablate.evidence.folder import Evidence
+from ablate.evidence.folder import Evidence, by_group
 from ablate.evidence.gather import statistics_of
-from ablate.evidence.outcome import by_group
 from ablate.record.files import write_arrays
 from ablate.verdict.conclude import conclude
 from lab.calibration.stress import of_groups

@@ -6,7 +6,7 @@ import sacrebleu
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import PairedTest
 
-from ablate.evidence.outcome import bleu, contributions
+from ablate.evidence.folder import bleu, contributions
 from ablate.metric.corpus import CorpusBleu, Scoring, bleu_from_statistics
 
 WORDS = list("abcdefghijklmnop")

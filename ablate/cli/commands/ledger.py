@@ -29,7 +29,6 @@ def add_arguments(parser: Parser) -> None:
         "words", metavar="WORD", nargs="*", help="list the claims that contain all of these words"
     )
     parser.add_argument("--all", action="store_true", help="list every claim")
-    parser.add_argument("--json", action="store_true", help="print the claims and verdicts as JSON")
     parser.add_key("word", "claims that contain this text")
     parser.add_key("state", "claims with this headline", one_of(*STATES))
     parser.add_key("document", "claims of documents whose title contains this")
@@ -43,7 +42,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     from ablate.config.location import catalogue
     from ablate.console import make_console
-    from ablate.ledger.text import FILTERS, as_json, lines, pick, read_entries, summary
+    from ablate.ledger.text import FILTERS, lines, pick, read_entries, summary
 
     folder = arguments.experiments or catalogue()
     if not folder:
@@ -53,9 +52,6 @@ def run(arguments: argparse.Namespace) -> None:
     wanted = {key: value for key, value in given.items() if key in FILTERS}
     words = [*arguments.words, *([arguments.word] if arguments.word else [])]
     picked = pick(entries, wanted, words)
-    if arguments.json:
-        print(as_json(picked))
-        return
     console = make_console()
     if wanted or words or arguments.all:
         for line in lines(picked):
