@@ -163,6 +163,8 @@ class Study(TypedDict):
 
     factors: list[str]  # config groups or keys that differ between arms
     seeds: int  # planned number of seeds of each arm
+    # number of seeds of the baseline of a screen, at least `seeds`; null: as many as the other arms
+    baseline_seeds: NotRequired[int | None]
     # number of analyses, interim ones included; null: 3 with 10 seeds or more, else 1
     looks: NotRequired[int | None]
     claims: list[Claim]  # claims that the study tests; the first one is the primary claim
@@ -214,7 +216,7 @@ USUAL: dict[Any, dict[str, Any]] = {
     Study: {
         **{"seeds": "${budget.seeds}", "looks": None, "nuisance": [], "tune": None, "match": None},
         **{"expect": "different", "fixed": [], "literature": "", "published": [], "figures": []},
-        **{"screen": None, "exploratory": False},
+        **{"screen": None, "baseline_seeds": None, "exploratory": False},
         **{"design": None, "recipes": 0, "repeated": 0, "drawn_with": 0, "third": None},
         **{"levels": {}, "rate": None, "excluded": []},
     },

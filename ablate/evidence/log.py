@@ -48,6 +48,7 @@ from ablate.evidence.registration import (
     lacks_runs,
     rule,
     settings,
+    shared_seeds,
 )
 from ablate.evidence.types import Asked, Claim, Reason, Registration, Run, reason
 from ablate.phrases import name_of
@@ -240,9 +241,10 @@ def looked(results: Path, folder: Path, evidence: Evidence) -> Evidence:
 
 def analysed(evidence: Evidence, sweep: Sweep) -> tuple[set[Seed], set[Seed]]:
     """Return the seeds of a sweep whose runs all have a result, and the seeds with a failed run."""
-    ends = [((sweep.replicate, run["seed"]), run["status"]) for run in evidence.runs]
-    failed = {seed for seed, status in ends if status == "failed"}
-    return {seed for seed, _ in ends} - failed, failed
+    shared = shared_seeds(((x["levels"], x["seed"]) for x in evidence.runs), evidence.study)
+    failed = {run["seed"] for run in evidence.runs if run["status"] == "failed"} & shared
+    numbered = ({(sweep.replicate, x) for x in seeds} for seeds in (shared - failed, failed))
+    return next(numbered), next(numbered)
 
 
 def with_history(evidence: Evidence, current: Sweep, sweeps: list[Sweep]) -> Evidence:

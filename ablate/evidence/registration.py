@@ -24,6 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ablate.config.leaves import leaves
+from ablate.config.screen import BASELINE, FACTOR
 from ablate.config.study import USUAL, Match
 from ablate.evidence.outcome import involves_chance
 from ablate.evidence.types import (
@@ -81,6 +82,7 @@ def deciding(study: Form, levels: Mapping[str, str] = NONE) -> Form:
     tune, match = study.get("tune"), study.get("match")
     return {
         **{key: _number(study[key]) for key in OF_DESIGN if study.get("design") and study.get(key)},
+        **({"baseline_seeds": more} if (more := study.get("baseline_seeds")) else {}),
         "factors": sorted(study.get("factors", [])),
         "seeds": study.get("seeds"),
         "tune": tune and _given(tune, OF_TUNE, levels),
@@ -269,6 +271,21 @@ def planned_looks(study: Study) -> list[int]:
     chance = any(involves_chance(claim) for claim in study["claims"])
     looks = study.get("looks") or (USUAL_LOOKS if seeds >= ENOUGH and chance else 1)
     return [math.ceil(seeds * look / looks) for look in range(1, looks + 1)]
+
+
+def shared_seeds(runs: Iterable[tuple[Levels, int]], study: Study | None) -> set[int]:
+    """Return the seeds of runs, without those that only the baseline has, if a screen plans more
+    seeds for its baseline than for its variants.
+
+    Args:
+        runs: levels and seed of each run.
+        study: the study of the runs; None without a study.
+    """
+    pairs = [*runs]
+    seeds = {seed for _, seed in pairs}
+    if not study or not study.get("baseline_seeds"):
+        return seeds
+    return {seed for levels, seed in pairs if levels.get(FACTOR) != BASELINE} or seeds
 
 
 def lacks_runs(runs: Sequence[Run], study: Study) -> bool:

@@ -29,6 +29,7 @@ from ablate.errors import UserError
 from ablate.evidence.checks import ABOUT, file_of_runs, read_parts
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
+from ablate.evidence.registration import shared_seeds
 from ablate.evidence.types import Levels, Run, Study
 from ablate.phrases import counted
 from ablate.record.sealed import RESULT, read_sealed
@@ -97,7 +98,8 @@ class Plan:
     @property
     def seeds(self) -> int:
         """Number of seeds of the comparison."""
-        return len({cell.seed for cell in self.sweep.cells})
+        cells = ((cell.levels, cell.seed) for cell in self.sweep.cells)
+        return len(shared_seeds(cells, self.sweep.study))
 
     @property
     def untimed(self) -> list[Arm]:

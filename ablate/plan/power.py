@@ -1,9 +1,10 @@
 """Compute the power of a study's claims for several numbers of seeds, before any run.
 
 The variation between runs comes from an earlier sweep of the same arms in the same setting. Without
-such a sweep, effects are in standard deviations: of the difference that a claim is about, with one
-run of each arm. With several claims, each claim is planned at alpha divided by their number, the
-first step of Holm's correction, so the estimate is conservative.
+such a sweep, all arms are assumed to vary alike, and effects are in standard deviations: of the
+difference that a claim is about, with one run of each arm. With several claims, each claim is
+planned at alpha divided by their number, the first step of Holm's correction, so the estimate is
+conservative.
 """
 
 import sys
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from ablate.config.screen import BASELINE, FACTOR
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import UNSTABLE
@@ -19,7 +21,8 @@ from ablate.metric.table import metric_of
 from ablate.phrases import counted, name_of
 from ablate.plan.plan import Plan, aligned, earlier_sweep
 from ablate.stats.estimate import Estimate
-from ablate.stats.power import has_spread
+from ablate.stats.moderated import FEWEST_ARMS
+from ablate.stats.power import PlannedNoise, has_spread
 from ablate.stats.rates import Rates
 from ablate.stats.spending import ONCE
 from ablate.sweep.compose import PlannedSweep
@@ -78,12 +81,21 @@ def _sensitivity(claim: Claim, plan: Plan, alpha: float) -> Sensitivity:
         needed = kind.seeds_needed(claim, rates[seeds[0]], alpha).get(SUPPORTED)
         return Sensitivity(claim, least, RATE, needed.seeds if needed else None)
     measured = _measured(claim, plan)
-    least = {n: kind.detectable(claim, measured or UNKNOWN, alpha, n) for n in seeds}
+    least = {n: kind.detectable(claim, measured or _assumed(claim, plan), alpha, n) for n in seeds}
     if measured is None:
         return Sensitivity(claim, least, STANDARD, None)
     needed = kind.seeds_needed(claim, measured, alpha).get(SUPPORTED)
     unit = metric_of(claim["metric"]).axis
     return Sensitivity(claim, least, unit, needed.seeds if needed else None)
+
+
+def _assumed(claim: Claim, plan: Plan) -> Estimate | PlannedNoise:
+    """Return the noise to assume for a claim without an earlier sweep."""
+    study, arms = plan.sweep.study, len(plan.stages[1])
+    if study is None or arms < FEWEST_ARMS:
+        return UNKNOWN
+    further = study.get("baseline_seeds") if claim["baseline"] == {FACTOR: BASELINE} else None
+    return PlannedNoise(arms, (further or study["seeds"]) / study["seeds"])
 
 
 def _rates(claim: Claim, plan: Plan, seeds: int) -> Rates:

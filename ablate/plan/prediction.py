@@ -17,7 +17,7 @@ from ablate.config.screen import FACTOR
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.stats.combinations.prediction import LARGEST
-from ablate.stats.estimate import Estimate
+from ablate.stats.power import PlannedNoise
 from ablate.verdict.designs import combined, design_of
 from ablate.verdict.kinds import KINDS
 from ablate.verdict.types import SUPPORTED, Combined, PredictedPart, PredictedRecipe
@@ -134,7 +134,9 @@ def seeds_of(result: Combined) -> int:
     best, deviation = result["best"], result["run_deviation"]
     if not deviation:
         return MOST
-    noise = Estimate(0.0, 2, int(best["df"]) + 1, 2 * deviation**2, best["error"] ** 2)
+    arms = 2 + len(best["parts"][:LARGEST])
+    of_prediction = int(best["df"]) + 1, best["error"] ** 2
+    noise = PlannedNoise(arms, 1.0, 2 * deviation**2, *of_prediction)
     claim: Any = {"kind": "equivalence", "margin": WITHIN * best["gain"], "plan_for": None}
     alpha = 0.05 / (1 + len(best["parts"][:LARGEST]))
     needed = KINDS["equivalence"].seeds_needed(claim, noise, alpha)[SUPPORTED].seeds

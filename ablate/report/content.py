@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ablate.config.labels import option_label, texts_of_task
+from ablate.config.screen import BASELINE, FACTOR
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Run
 from ablate.metric.table import metric_in_words
@@ -48,7 +49,9 @@ def regime(verdict: Verdict) -> str:
     if "data" not in setting:  # a table of runs that other programs made
         return f"the runs in {setting['corpus']}"
     corpus = f" ({setting['corpus']})" if "corpus" in setting else ""
-    seeds = max((arm["seeds"] for arm in verdict["arms"]), default=0)
+    baseline = {FACTOR: BASELINE}  # may have more seeds than the other arms
+    arms = [arm for arm in verdict["arms"] if arm["levels"] != baseline] or verdict["arms"]
+    seeds = max((arm["seeds"] for arm in arms), default=0)
     trained = was_trained(verdict)
     parts = [
         f"{_options('data', setting)}{corpus}",

@@ -25,7 +25,7 @@ from jaxtyping import Float
 from scipy import optimize, special
 
 from ablate.stats.means import largest, t_quantile
-from ablate.stats.moderated import FEWEST_RUNS, ArmNoise, Error
+from ablate.stats.moderated import FEWEST_RUNS, EffectNoise, Error
 from ablate.stats.skew import FURTHEST, corrected, correction, of_wider
 from ablate.stats.spending import ONCE, Fractions, nominal, repeated
 from ablate.stats.ties import above, at_most, difference
@@ -58,15 +58,14 @@ class Estimate:
     units: Units = "sentences"  # what `sentences` counts
     looks: Fractions = ONCE  # interim analyses, the current one last (ablate.stats.spending)
     scale: float = 0.0  # largest number from which the effect was computed (ablate.stats.ties)
-    # noise of all arms of the study, with the weight of each arm; None: from the differences alone
-    arms: ArmNoise | None = field(default=None, compare=False, repr=False)
-    weights: tuple[float, ...] = ()
+    # noise of all arms of the study; None: from the differences alone
+    arms: EffectNoise | None = field(default=None, compare=False, repr=False)
 
     def borrowed(self, pairs: int) -> Error | None:
         """Return the error with `pairs` seeds as all arms of the study tell it; None if it is
         estimated from the differences alone.
         """
-        return self.arms.error(np.array(self.weights), pairs) if self.arms else None
+        return self.arms.error(pairs) if self.arms else None
 
     @property
     def error(self) -> float:
@@ -216,23 +215,19 @@ def estimate(
     return Estimate(effect, n, *sentences, skew, scale=scale)
 
 
-def from_arms(estimate: Estimate, arms: ArmNoise | None, weights: tuple[float, ...]) -> Estimate:
-    """Return an estimate whose error comes from all arms of a study.
+def from_arms(estimate: Estimate, arms: EffectNoise | None) -> Estimate:
+    """Return an estimate whose error comes from all arms of a study, and whose effect from all runs
+    of its own arms.
 
     The estimate stays as it is if there is no such noise, if it has too few pairs, if its
     differences are all equal, or if they contradict the noise.
-
-    Args:
-        estimate: the estimate from the differences alone.
-        arms: the noise of all arms.
-        weights: the weight of each arm in the differences.
     """
     if arms is None or estimate.pairs < FEWEST_RUNS or not estimate.error > 0:
         return estimate
-    error = arms.error(np.array(weights), estimate.pairs)
-    if not error.agrees(estimate.seed_variance, estimate.pairs):
+    if not arms.paired(estimate.pairs).agrees(estimate.seed_variance, estimate.pairs):
         return estimate
-    return replace(estimate, seed_variance=float(error.variance), arms=arms, weights=weights)
+    variance, effect = float(arms.error(estimate.pairs).variance), estimate.effect + arms.shift
+    return replace(estimate, effect=effect, seed_variance=variance, arms=arms)
 
 
 def sentence_variance(parts: Float[np.ndarray, "seeds sentences"]) -> float:

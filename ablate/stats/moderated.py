@@ -13,6 +13,10 @@ d_k. The variance of an arm that is larger than the others lead to expect borrow
 rho counts as far as it pays: it is multiplied by 1 - F^-2, with the ratio F of the mean squares of
 seeds and of the rest. V is a weighted sum of the sample variances and covariances of the arms, so
 its degrees of freedom are nu tr(A S)^2 / tr(A S A S), with the weights A and the covariances S.
+If an arm of the effect has more runs than the arms it is compared with, such as a baseline that
+many arms share, the effect is the linear combination of all these runs that has the smallest
+variance (generalised least squares). With rho = 0 it is the difference of two means of unequally
+many runs, and with rho near 1 the mean of the paired differences.
 The skewness of the arms' pooled residuals corrects the quantile, by the first terms of its
 expansion; the part of V that is the arms' own is corrected as in `ablate.stats.skew`.
 Source: Smyth 2004, doi:10.2202/1544-6115.1027, for moderated variances and for d (the function
@@ -29,7 +33,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Num
 from scipy import special
 
 from ablate.stats.skew import FURTHEST
@@ -38,6 +42,9 @@ from ablate.stats.ties import TIED
 Scores = Float[np.ndarray, "*sweeps arms seeds"]
 Arms = Float[np.ndarray, "*sweeps arms"]
 Number = Any  # a number, or an array of sweeps
+Groups = Bool[np.ndarray, "groups arms"]  # of seeds with runs of the same arms
+Counts = Num[np.ndarray, " groups"]
+Parts = Float[np.ndarray, "*sweeps groups arms"]
 
 FEWEST_ARMS, FEWEST_RUNS = 3, 3  # below, the difference of two arms is estimated from them alone
 PRIOR_ARMS, PRIOR = 3.0, 1.0  # arms that the prior is worth; its variance of log variances
@@ -71,18 +78,33 @@ class ArmNoise:
     skewness: Number
 
     def error(self, weights: Float[np.ndarray, " arms"], pairs: int) -> "Error":
-        """Return the error of the effect with the given weight of each arm.
+        """Return the error of the effect with the given weight of each arm, over `pairs` seeds that
+        all of these arms share.
 
-        `pairs` is the number of seeds over which the effect is a mean. For a planned number of
-        seeds, the variances are assumed to stay as they are.
+        For a planned number of seeds, the variances are assumed to stay as they are.
         """
-        nu = np.where(weights, pairs - 1.0, self.df)
+        return self.error_of(weights[..., None, :], np.array([pairs]))
+
+    def error_of(self, parts: Parts, counts: Counts) -> "Error":
+        """Return the error of an effect whose arms may lack runs with some seeds.
+
+        Args:
+            parts: weight of the mean of each arm over the seeds of each group in the effect. The
+                arms of the effect have runs with all seeds of the first group.
+            counts: number of seeds of each group.
+        """
+        pairs, larger = counts[0], (counts[0] / counts)[:, None]
+        runs = (np.where(parts, 1.0, 0.0) * counts[:, None]).sum(-2)
+        nu = np.where(runs, runs - 1.0, self.df)
         own_weight = nu / (nu + self.prior_df)
-        squares, rho = weights**2 * self.variances, np.asarray(self.rho)[..., None]
-        cross = (weights * self.variances**0.5).sum(-1) ** 2 - squares.sum(-1)
-        variance = squares.sum(-1) + self.rho * cross
+        of_groups, rho = larger * parts**2 * self.variances[..., None, :], self.rho
+        squares = of_groups.sum(-2)
+        sums = larger[:, 0] * (parts * self.variances[..., None, :] ** 0.5).sum(-1) ** 2
+        cross = (sums - of_groups.sum(-1)).sum(-1)
+        variance = squares.sum(-1) + rho * cross
+        rho = np.asarray(rho)[..., None]
         borrowed = self._share() * (squares * (1 - own_weight)).sum(-1, keepdims=True)
-        arms = weights.shape[-1]
+        arms = squares.shape[-1]
         each = np.asarray(self.pairing * cross / (arms * (arms - 1)))[..., None]
         diagonal = squares * own_weight + borrowed - each
         row = rho * diagonal + each * (1 - rho + rho * arms)
@@ -93,7 +115,7 @@ class ArmNoise:
             (1 - own_weight)
             * np.asarray(self.skewness)[..., None]
             * self.variances**1.5
-            * weights**3
+            * (larger**2 * parts**3).sum(-2)
         )
         return Error(
             variance=variance,
@@ -103,10 +125,78 @@ class ArmNoise:
             covariance=(own_weight * thirds).sum(-1) / variance**1.5,
         )
 
+    def parts(self, weights: Float[np.ndarray, " arms"], groups: Groups, counts: Counts) -> Parts:
+        """Return the weights with which the means of arms over groups of seeds make up the effect
+        of smallest variance (generalised least squares, with the variances and the correlation of
+        this noise).
+
+        Args:
+            weights: weight of each arm in the effect.
+            groups: whether each arm has runs with the seeds of each group.
+            counts: number of seeds of each group.
+        """
+        scales = groups / self.variances[..., None, :] ** 0.5
+        rho = np.asarray(self.rho)[..., None, None]
+        size = groups.sum(-1)[:, None]
+        shrunk = (rho / (1 + (size - 1) * rho))[..., None]
+        inverse = scales[..., :, None] * (np.eye(len(weights)) - shrunk) * scales[..., None, :]
+        inverse = counts[:, None, None] * inverse / (1 - rho[..., None])
+        unused = np.diag(np.where(groups.any(0), 0.0, 1.0))  # arms without weight
+        solved = np.linalg.solve(inverse.sum(-3) + unused, weights[:, None])[..., 0]
+        return np.asarray((inverse * solved[..., None, None, :]).sum(-1))
+
     def _share(self) -> Arms:
         """Return the contribution of each arm to a borrowed variance of 1; they sum to 1."""
         shares = self.prior_df / self.variances
         return np.asarray(shares / np.maximum(shares.sum(-1, keepdims=True), TIED))
+
+
+@dataclass(frozen=True)
+class EffectNoise:
+    """The noise of an effect: that of all arms of a study, and the runs that the effect is made of.
+
+    Args:
+        arms: the noise of all arms.
+        weights: weight of each arm in the effect.
+        groups: whether each arm has runs with the seeds of each group of seeds. In the first group
+            are the seeds for which all arms with a weight have runs.
+        counts: number of seeds of each group.
+        means: mean score of each arm over the seeds of each group; 0 without runs.
+    """
+
+    arms: ArmNoise
+    weights: Float[np.ndarray, " arms"]
+    groups: Groups
+    counts: Counts
+    means: Float[np.ndarray, "groups arms"]
+
+    def error(self, pairs: int) -> "Error":
+        """Return the error with `pairs` seeds in the first group, and in proportion as many in the
+        others.
+        """
+        if len(self.counts) == 1:
+            return self.paired(pairs)
+        counts = self.counts * (pairs / self.counts[0])
+        return self.arms.error_of(self._parts(counts), counts)
+
+    def paired(self, pairs: int) -> "Error":
+        """Return the error of the mean of `pairs` paired differences."""
+        return self.arms.error(self.weights, pairs)
+
+    @property
+    def further(self) -> int:
+        """Number of runs that count without a run of every other arm."""
+        return int((self.counts @ self.groups.sum(-1)) - self.counts[0] * self.groups[0].sum())
+
+    @property
+    def shift(self) -> float:
+        """The effect of smallest variance, minus the mean of the paired differences."""
+        if len(self.counts) == 1:
+            return 0.0
+        return float((self._parts(self.counts) * self.means).sum() - self.weights @ self.means[0])
+
+    def _parts(self, counts: Counts) -> Parts:
+        return self.arms.parts(self.weights, self.groups, counts)
 
 
 @dataclass(frozen=True)
@@ -187,6 +277,37 @@ def arm_noise(scores: Scores) -> ArmNoise | None:
     weights = prior_df / np.maximum(prior_df.sum(-1, keepdims=True), TIED)
     skewness = (weights * thirds).sum(-1)
     return ArmNoise(variances, df, prior_df, typical[..., 0], rho * pairing, pairing, skewness)
+
+
+def effect_noise(
+    arms: ArmNoise,
+    weights: Float[np.ndarray, " arms"],
+    scores: Float[np.ndarray, "arms seeds"],
+    paired: Bool[np.ndarray, " seeds"],
+    *,
+    every: bool,
+) -> EffectNoise:
+    """Return the noise of an effect.
+
+    Args:
+        arms: the noise of all arms.
+        weights: weight of each arm in the effect.
+        scores: score of each arm and seed, NaN if there is none.
+        paired: the seeds of the paired differences.
+        every: whether runs of the weighted arms with other seeds count, too.
+    """
+    present = (np.isfinite(scores) & (weights != 0)[:, None]).T
+    groups, members = [weights != 0], [paired]
+    if every and present[paired][:, weights != 0].all():
+        unpaired = ~paired & present.any(1)
+        for group in np.unique(present[unpaired], axis=0):
+            groups.append(group)
+            members.append(unpaired & (present == group).all(1))
+    counts = np.array([seeds.sum() for seeds in members])
+    means = [scores[:, seeds].mean(1) for seeds in members]
+    return EffectNoise(
+        arms, weights, np.array(groups), counts, np.where(groups, np.array(means), 0.0)
+    )
 
 
 def _prior_df(measured: Arms, df: Arms) -> tuple[Arms, Arms]:

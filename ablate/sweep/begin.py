@@ -33,7 +33,14 @@ from ablate.errors import UserError
 from ablate.evidence.checks import ABOUT, write_about
 from ablate.evidence.gather import command
 from ablate.evidence.log import Sweep, register
-from ablate.evidence.registration import Form, form, questions, registration_hash, settings
+from ablate.evidence.registration import (
+    Form,
+    form,
+    questions,
+    registration_hash,
+    settings,
+    shared_seeds,
+)
 from ablate.evidence.types import Regime, Study
 from ablate.record.environment import source_commit
 from ablate.record.files import check_name
@@ -267,7 +274,7 @@ def describe(planned: PlannedSweep, regime: Regime) -> tuple[Sweep, Form]:
         regime={key: value for key, value in regime.items() if key not in MACHINE},
         settings=shared,
         replicate=int(config.replicate),
-        seeds=sorted({cell.seed for cell in planned.composed}),
+        seeds=sorted(shared_seeds(((c.levels, c.seed) for c in planned.composed), study)),
         questions=questions(study, levels),
         contest=config.contest,
         levels=levels,

@@ -36,7 +36,7 @@ MOST = 3  # maximum number of keys named in a message
 NONE = "no such key"
 Overrides = tuple[str, ...]
 # keys of a study that are dropped if unused
-UNUSED = ("match", "figures", "screen", "exploratory", *OF_DESIGN)
+UNUSED = ("baseline_seeds", "match", "figures", "screen", "exploratory", *OF_DESIGN)
 # keys of a claim that are dropped if unused, so that the hash of older studies is unchanged
 OPTIONAL = (
     *("loses", "cannot", "plan_for", "predicted", "reading", "measures", "control_measures"),

@@ -27,7 +27,7 @@ from ablate.engine import POLL_SECONDS, Engine, Submit
 from ablate.errors import UserError
 from ablate.evidence.gather import SCREENING, gather
 from ablate.evidence.log import looked
-from ablate.evidence.registration import planned_looks
+from ablate.evidence.registration import planned_looks, shared_seeds
 from ablate.evidence.types import Levels, Study, Tune
 from ablate.progress import Work
 from ablate.record.identity import source_hash
@@ -93,12 +93,16 @@ def stages(cells: Sequence[Cell], study: Study | None) -> list[list[Cell]]:
     """Return the runs of each stage of a sweep, that is, the runs before each planned interim
     analysis.
 
-    Every stage has some of the seeds, in ascending order, with all arms. Without a planned interim
-    analysis there is one stage with all runs.
+    Every stage has some of the seeds, in ascending order, with all arms, and as large a part of the
+    seeds that only the baseline has. Without a planned interim analysis there is one stage with all
+    runs.
     """
     ends = planned_looks(study) if study else [0]
-    seeds = sorted({cell.seed for cell in cells})
-    place = {seed: sum(number >= end for end in ends[:-1]) for number, seed in enumerate(seeds)}
+    seeds = sorted(shared_seeds(((cell.levels, cell.seed) for cell in cells), study))
+    further = sorted({cell.seed for cell in cells}.difference(seeds))
+    numbers = {seed: i * len(seeds) // len(further) for i, seed in enumerate(further)}
+    numbers |= {seed: i for i, seed in enumerate(seeds)}
+    place = {seed: sum(number >= end for end in ends[:-1]) for seed, number in numbers.items()}
     by_stage: list[list[Cell]] = [[] for _ in ends]
     for cell in cells:
         by_stage[place[cell.seed]].append(cell)

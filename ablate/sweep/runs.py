@@ -21,7 +21,7 @@ from ablate.evidence.gather import SCREENING
 from ablate.evidence.registration import arms_of, screening_seeds
 from ablate.evidence.types import Study
 from ablate.record.label import key, value_text
-from ablate.sweep.cell import Cell, first_of_each, plain_study
+from ablate.sweep.cell import SEED, Cell, first_of_each, plain_study, without_seed
 from ablate.sweep.compose import PlannedSweep, compose
 from ablate.sweep.question import with_claims
 from ablate.sweep.tuning import screening_jobs
@@ -168,12 +168,33 @@ def with_changes(
 
 
 def _changes_of(job: Sequence[str], changes: Mapping[str, Mapping[str, object]]) -> list[str]:
-    texts = [word.partition("=")[2] for word in job if word.startswith(f"{FACTOR}=")]
-    names = [text.strip("'\"") for text in texts]
-    if not names or not changes:
+    name = _name_in(job)
+    if not name or not changes:
         return []
-    check_name(names[-1], changes)
-    return words(changes.get(names[-1], {}))
+    check_name(name, changes)
+    return words(changes.get(name, {}))
+
+
+def _name_in(job: Sequence[str]) -> str:
+    """Return the name of the variant in the overrides of a job; "" if they name none."""
+    texts = [word.partition("=")[2] for word in job if word.startswith(f"{FACTOR}=")]
+    return texts[-1].strip("'\"") if texts else ""
+
+
+def with_baseline(jobs: Sequence[list[str]], study: DictConfig | None) -> list[list[str]]:
+    """Return the overrides of every job, followed by jobs with further seeds of the baseline, if
+    the baseline of a screen has more seeds than the variants.
+
+    Jobs with only some of the planned seeds are a part of the study, and stay as they are.
+    """
+    of_baseline = [job for job in jobs if _name_in(job) == BASELINE]
+    planned = study.get("baseline_seeds") if study else None
+    if study is None or planned is None or len(of_baseline) != study.seeds:
+        return [*jobs]
+    seeds = [int(word.partition("=")[2]) for job in of_baseline for word in job if SEED.match(word)]
+    first, job = max(seeds) + 1, without_seed(tuple(of_baseline[-1]))
+    further = range(first, first + planned - len(seeds))
+    return [*jobs, *([*job, f"seed={seed}"] for seed in further)]
 
 
 def all_arms(planned: PlannedSweep, changes: Mapping[str, Mapping[str, object]]) -> list[Cell]:

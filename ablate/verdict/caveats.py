@@ -17,7 +17,7 @@ import numpy as np
 from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import NOT_LEARNED, by_label, differ_in_code, involves_chance, value
-from ablate.evidence.registration import ordered, planned_looks, tried
+from ablate.evidence.registration import ordered, planned_looks, shared_seeds, tried
 from ablate.evidence.types import Caveat, Claim, Levels, Reason, Run, Values, reason
 from ablate.phrases import name_of, number_of
 from ablate.stats.skew import is_visible, skewness
@@ -234,7 +234,8 @@ def _of_plan(evidence: Evidence, unfinished: Sequence[Levels]) -> Iterator[Reaso
     if staged and not any(arms[arm][0]["levels"] in unfinished for arm in few):
         yield reason("stopped_early", planned=planned, arms=few)
         return
-    ended = len(_seeds([run for run in evidence.runs if run["status"] != "failed"]))
+    done = ((x["levels"], x["seed"]) for x in evidence.runs if x["status"] != "failed")
+    ended = len(shared_seeds(done, evidence.study))
     if ended < planned:
         yield reason("seeds_missing", planned=planned, ended=ended)
 

@@ -8,7 +8,6 @@ difference is estimated from the scores of all arms of the study.
 
 import math
 from collections.abc import Collection
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -19,21 +18,19 @@ from ablate.config.labels import arm_label
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence, by_group, contributions
 from ablate.evidence.outcome import involves_chance, value
+from ablate.evidence.registration import shared_seeds
 from ablate.evidence.types import Asked, Claim, Predicted, Question, Run
 from ablate.phrases import name_of
-from ablate.record.label import key
 from ablate.stats.estimate import Estimate, Units, estimate, from_arms
-from ablate.stats.means import largest
-from ablate.stats.moderated import FEWEST_RUNS, ArmNoise, arm_noise
 from ablate.stats.spending import ONCE, Fractions
-from ablate.stats.ties import above, at_most, difference
+from ablate.stats.ties import above, difference
 from ablate.verdict.floor import has_learned
+from ablate.verdict.noise import StudyNoise, in_scale, noise_of, uses_logarithm
 from ablate.verdict.sides import Side, ended_in, sides
 from ablate.verdict.types import ControlOutcome
 
 # metric of a pair of runs: fraction of sentences whose translations differ in their BLEU statistics
 CHANGED = "changed"
-Weights = tuple[float, ...]
 UNASKED = Asked(looks=[], tried=[], regimes=0)
 SAME_SCORE = 1e-6  # allowed difference between a recorded BLEU and the BLEU of its statistics
 
@@ -58,14 +55,15 @@ class Contrast:
     # interim analyses of these arms as fractions of the seeds; the current one is last
     looks: Fractions
     textbook: bool = False  # whether the t test is not corrected for skewness
-    noise: tuple[ArmNoise | None, Weights] = (None, ())  # of all arms, with the weight of each arm
+    noise: StudyNoise | None = None
     predicted: Predicted | None = None  # gain that was subtracted from each difference
 
     @property
     def estimate(self) -> Estimate:
         """The mean of the paired differences, with its standard error."""
         mean_difference = estimate(self.differences, self.parts, self.plus)
-        mean_difference = from_arms(mean_difference, *self.noise)
+        if self.noise:
+            mean_difference = from_arms(mean_difference, self.noise.of_effect(self.seeds))
         units: Units = "groups of sentences" if self.grouped else mean_difference.units
         skewness = None if self.textbook else mean_difference.skewness
         mean = replace(mean_difference, units=units, looks=self.looks, skewness=skewness)
@@ -116,6 +114,7 @@ def contrast(claim: Claim, evidence: Evidence) -> Contrast:
     """
     arms = sides(claim, evidence)
     every = {seed for side in arms for seed in side.runs}
+    shared = shared_seeds(((x["levels"], x["seed"]) for x in evidence.runs), evidence.study)
     pairs = {seed: _difference(claim, arms, seed, evidence) for seed in sorted(every)}
     measured = {seed: pair for seed, pair in pairs.items() if pair is not None}
     shares = [pair.parts for pair in measured.values() if pair.parts is not None]
@@ -135,10 +134,10 @@ def contrast(claim: Claim, evidence: Evidence) -> Contrast:
         grouped=groups is not None,
         learned=np.array([_learned(arms, seed, claim["metric"]) for seed in measured], dtype=bool),
         sides=arms,
-        unpaired=sorted(every - measured.keys()),
+        unpaired=sorted((every & shared) - measured.keys()),
         looks=looks_of(claim, evidence, ended_in(arms)),
         textbook=claim.get("test") == "textbook",
-        noise=noise_of(claim, arms, evidence) if _borrows(claim) else (None, ()),
+        noise=noise_of(claim, arms, evidence) if _borrows(claim) else None,
         predicted=predicted,
     )
 
@@ -271,78 +270,6 @@ def differ(
 
 def _learned(sides: list[Side], seed: int, metric: str) -> bool:
     return all(has_learned(run, metric, side) for side in sides for run in side.runs[seed])
-
-
-def noise_of(
-    claim: Claim, compared: list[Side], evidence: Evidence
-) -> tuple[ArmNoise | None, Weights]:
-    """Return the noise of all arms in the metric of a claim, and the weight of each arm in the
-    claim's differences.
-
-    The noise is None if the study has too few arms for it, or if a compared arm has too few runs
-    that learned, or runs that do not vary.
-    """
-    weights: dict[str, float] = {}
-    for side in compared:  # an arm may be on two sides of an interaction
-        arms = {key(run["levels"]) for runs in side.runs.values() for run in runs}
-        for arm in arms:
-            weights[arm] = weights.get(arm, 0.0) + side.weight / len(arms)
-    scores = scores_of(claim["metric"], evidence, log=uses_logarithm(claim))
-    usable = {arm: row for arm, row in scores.items() if _varies(row[np.isfinite(row)])}
-    if not weights or weights.keys() - usable.keys():
-        return None, ()
-    return arm_noise(np.stack([*usable.values()])), tuple(weights.get(arm, 0.0) for arm in usable)
-
-
-def scores_of(
-    metric: str, evidence: Evidence, *, log: bool = False
-) -> dict[str, Float[np.ndarray, " seeds"]]:
-    """Return the scores of each arm, one for every seed of the study.
-
-    A score is NaN if the run is missing, lacks the metric, or has not learned.
-
-    Args:
-        metric: the metric.
-        evidence: the evidence of the study.
-        log: whether to return the logarithms of the scores.
-    """
-    arms: dict[str, dict[int, list[Run]]] = {}
-    for run in evidence.runs:
-        arms.setdefault(key(run["levels"]), {})[run["seed"]] = [run]
-    seeds = sorted({run["seed"] for run in evidence.runs})
-    sides = {arm: Side(1.0, {}, by_seed) for arm, by_seed in arms.items()}
-    return {
-        arm: np.array([_score(metric, side, seed, log=log) for seed in seeds], dtype=np.float64)
-        for arm, side in sides.items()
-    }
-
-
-def uses_logarithm(claim: Claim) -> bool:
-    """Return whether a claim is about the logarithm of its metric: a trend that is an exponent."""
-    return claim["kind"] == "trend" and claim["scale"] == "log_log"
-
-
-def in_scale(score: float, *, log: bool) -> float:
-    """Return a score, or its logarithm.
-
-    Raises:
-        KeyError: the score is not finite, or has no logarithm.
-    """
-    if not math.isfinite(score) or (log and score <= 0):
-        raise KeyError(score)
-    return math.log(score) if log else score
-
-
-def _score(metric: str, arm: Side, seed: int, *, log: bool) -> float:
-    for run in arm.runs.get(seed, []):
-        with suppress(KeyError):  # the run lacks the metric
-            if run["status"] != "failed" and has_learned(run, metric, arm):
-                return in_scale(value(run, metric), log=log)
-    return math.nan
-
-
-def _varies(row: Float[np.ndarray, " runs"]) -> bool:
-    return len(row) >= FEWEST_RUNS and not at_most(float(np.ptp(row)), 0.0, largest(row))
 
 
 def asked_of(claim: Question, evidence: Evidence) -> Asked:

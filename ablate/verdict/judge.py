@@ -252,6 +252,8 @@ def _counts(finding: Finding) -> Values:
     entry: Values = {}
     if isinstance(estimate, Estimate) and estimate.sentences and estimate.units == "sentences":
         entry["sentences"] = estimate.sentences
+    if isinstance(estimate, Estimate) and estimate.arms and (more := estimate.arms.further):
+        entry["unpaired_runs"] = more
     if isinstance(estimate, MeanDifference):
         entry["counts"] = list(estimate.counts)
     if isinstance(estimate, Rates):

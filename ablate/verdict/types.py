@@ -244,6 +244,8 @@ class Answer(TypedDict):
     cases: NotRequired[Cases]
     rates: NotRequired[list[tuple[int, int]]]  # unstable runs and all runs, first for the treatment
     counts: NotRequired[list[int]]  # runs of each arm, if the runs are not paired
+    # runs of the baseline that count in addition to the pairs, if it has more seeds
+    unpaired_runs: NotRequired[int]
     information: NotRequired[list[float]]  # fraction of the seeds at each interim analysis
     interval_equivalence: NotRequired[list[float] | None]
     control: NotRequired[ControlOutcome | None]

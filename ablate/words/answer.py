@@ -262,6 +262,8 @@ def _effect(claim: Entry, answer: Answer) -> str:
     if "interval_equivalence" in answer:  # the interval of the two one-sided tests, which decide
         ends, level = answer["interval_equivalence"], 1 - 2 * claim["alpha"]
     runs = counted(answer["pairs"], "pair" if "design" in claim else "paired seed")
+    if more := answer.get("unpaired_runs"):
+        runs += f" and {counted(more, 'unpaired run')}"
     if "counts" in answer:
         runs = f"{listed(answer['counts'])} runs"
     if sentences := answer.get("sentences"):

@@ -67,9 +67,10 @@ class AblateSweeper(basic_sweeper.BasicSweeper):
             raise UserError(
                 f"{', '.join(empty)} has no values, so there are no runs: give at least one value"
             )
-        from ablate.sweep.runs import with_changes
+        from ablate.sweep.runs import with_baseline, with_changes
 
-        return [with_changes(batch, changes) for batch in batches]
+        study = self.config.get("study")
+        return [with_baseline(with_changes(batch, changes), study) for batch in batches]
 
     def jobs(self, arguments: Sequence[str]) -> list[list[str]]:
         """Return the overrides of every job of a sweep.

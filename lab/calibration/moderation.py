@@ -5,6 +5,7 @@ baseline) and the second. All other arms are treatments like the second, or quie
 a source of variance and skewness. Each rate is that of one comparison, before Holm's correction.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from scipy import special, stats
 
 from ablate.stats.moderated import arm_noise
 from ablate.stats.skew import ALLOWANCE, FACTOR, FURTHEST
-from ablate.verdict.contrast import scores_of
+from ablate.verdict.noise import scores_of
 from ablate.verdict.study_checks import load_evidence
 from lab.calibration.shapes import (
     RATIO,
@@ -61,20 +62,30 @@ def own_skew(scores: Scores, tails: Sequence[float]) -> list[Ends]:
 
 
 def moderated(scores: Scores, tails: Sequence[float]) -> list[Ends]:
-    """Return the ends of the interval that `ablate` uses for studies (ablate.stats.moderated)."""
-    noise, n = arm_noise(scores), scores.shape[-1]
+    """Return the ends of the interval that `ablate` uses for studies (ablate.stats.moderated).
+
+    The last scores of all arms but the baseline may be NaN, for further runs of the baseline.
+    """
+    noise, n = arm_noise(scores), int(np.isfinite(scores[0, 1]).sum())
     if noise is None:
         return own_skew(scores, tails)
     weights = np.zeros(scores.shape[-2])
     weights[:2] = -1.0, 1.0
-    error = noise.error(weights, n)
-    widenings = [error.widening(-1, n), error.widening(1, n)]
-    effect, alone = _paired(scores)
+    error, paired = noise.error(weights, n), scores[..., :n]
+    effect, alone = _paired(paired)
     agrees = error.agrees(alone**2 * n, n)
+    if further := scores.shape[-1] - n:
+        groups, counts = np.stack([weights != 0] * 2), np.array([n, further])
+        groups[1, 1:] = False
+        parts = noise.parts(weights, groups, counts)
+        error = noise.error_of(parts, counts)
+        more = scores[:, 0, n:].mean(-1) - paired[:, 0].mean(-1)
+        effect = np.where(agrees, effect + parts[:, 1, 0] * more, effect)
+    widenings = [error.widening(-1, n), error.widening(1, n)]
     deviation = np.where(agrees, (error.variance / n) ** 0.5, alone)
     df, own_skew_part = np.where(agrees, error.df, n - 1), np.where(agrees, error.own_skew, 1.0)
     widenings = [np.where(agrees, widening, 0.0) for widening in widenings]
-    return _ends(scores, tails, effect, deviation, df, own_skew_part, widenings)
+    return _ends(paired, tails, effect, deviation, df, own_skew_part, widenings)
 
 
 METHODS: dict[str, Method] = {
@@ -156,6 +167,29 @@ def like(draw: Draw) -> Study:
         return np.stack([baseline, first, *further], axis=1)
 
     return study
+
+
+def with_further_runs(study: Study) -> Study:
+    """Return a function that draws studies whose baseline has more seeds than the other arms, by
+    Dunnett's rule.
+    """
+
+    def draw(sweeps: int, arms: int, seeds: int, rng: np.random.Generator) -> Scores:
+        scores = study(sweeps, arms, math.ceil(seeds * (arms - 1) ** 0.5), rng)
+        scores[:, 1:, seeds:] = np.nan
+        return scores
+
+    return draw
+
+
+def correlated(rho: float) -> Study:
+    """Return a function that draws studies with normal noise and a correlation over seeds."""
+
+    def draw(sweeps: int, arms: int, seeds: int, rng: np.random.Generator) -> Scores:
+        scores = (1 - rho) ** 0.5 * rng.standard_normal((sweeps, arms, seeds))
+        return np.asarray(scores + rho**0.5 * rng.standard_normal((sweeps, 1, seeds)))
+
+    return draw
 
 
 def outlying(arm: Arm, variance: float, place: int = 1) -> Study:
@@ -246,16 +280,25 @@ def resampled_arms(studies: Sequence[Residuals]) -> Study:
     return draw
 
 
-def power(method: Method, arms: int, seeds: int, sweeps: int) -> float:
+def power(
+    method: Method, arms: int, seeds: int, sweeps: int, rho: float = RHO, *, further: bool = False
+) -> float:
     """Return the power of the verdict "large enough to matter" for an effect of two margins.
 
     The noise is normal and alike in all arms, and the margin is one standard deviation of a paired
     difference.
+
+    Args:
+        method: the interval.
+        arms: number of arms.
+        seeds: number of seeds of each arm.
+        sweeps: number of simulated studies.
+        rho: correlation of the arms over seeds.
+        further: whether the baseline has more seeds, by Dunnett's rule.
     """
-    rng = np.random.default_rng([9, seeds, arms])
-    scores = (1 - RHO) ** 0.5 * rng.standard_normal((sweeps, arms, seeds))
-    scores += RHO**0.5 * rng.standard_normal((sweeps, 1, seeds))
-    margin = (2 * (1 - RHO)) ** 0.5
+    rng, study = np.random.default_rng([9, seeds, arms]), correlated(rho)
+    scores = (with_further_runs(study) if further else study)(sweeps, arms, seeds, rng)
+    margin = (2 * (1 - rho)) ** 0.5
     scores[:, 1:] += 2 * margin
     return float((method(scores, [ONE_SIDED])[0][0] > margin).mean())
 

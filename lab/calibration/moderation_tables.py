@@ -1,6 +1,7 @@
 """Write the tables and the figure of docs/explanation/moderation.md."""
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -14,17 +15,20 @@ from lab.calibration.moderation import (
     Rates,
     Residuals,
     Study,
+    correlated,
     false_rates,
     limit,
     power,
     resampled,
     resampled_arms,
+    with_further_runs,
 )
 from lab.calibration.shapes import BEYOND, PROMISED
 from lab.calibration.tables import Cells
 
 COMPARED = (1, 3, 8, 12, 38)  # comparisons for which the power is shown
 OURS = "rule 2"
+FURTHER, MOST_SEEDS = (12, 38), 10  # comparisons, and seeds of a variant, of a larger baseline
 Powers = dict[tuple[str, int, int], float]  # by method, comparisons and seeds
 
 
@@ -71,7 +75,41 @@ def tables(
             [label, rule, *map(_worst, cells)]
             for label, (rule, cells) in zip(first, rows.items(), strict=True)
         ]
-    return {"Power": [_power(power, seeds)], "False verdicts": [false]}
+    further = {
+        "normal, correlation 0": correlated(0.0),
+        "normal, correlation 0.5": correlated(0.5),
+        "committed runs, each arm with its own residuals": resampled_arms(residuals),
+        **{
+            name: ALIKE[name]
+            for name in ("exponential, variance x6", "lognormal (1.0), variance x6")
+        },
+    }
+    return {
+        "Power": [_power(power, seeds)],
+        "False verdicts": [false],
+        "More seeds for the baseline": [_further(further, sweeps, seeds)],
+    }
+
+
+def _further(studies: Mapping[str, Study], sweeps: int, seeds: Sequence[int]) -> list[Cells]:
+    """Return the rates of false verdicts and the power if the baseline has more seeds, by Dunnett's
+    rule.
+    """
+    few = [n for n in seeds if n <= MOST_SEEDS]
+    table = [["noise, comparisons", "baseline", *(f"{n} seeds" for n in few)]]
+    for (name, study), k in product(studies.items(), FURTHER):
+        for seeds_of_baseline, drawn in (("equal", study), ("more", with_further_runs(study))):
+            cells = []
+            for n in few:
+                scores = drawn(sweeps, k + 1, n, np.random.default_rng([n, k, len(name)]))
+                cells.append(_worst([false_rates(METHODS[OURS], scores)]))
+            table.append([f"{name}, {k}", seeds_of_baseline, *cells])
+    for rho, k in product((0.0, 0.5), FURTHER):
+        for further in (False, True):
+            rates = (power(METHODS[OURS], k + 1, n, sweeps, rho, further=further) for n in few)
+            row = [f"power, correlation {rho:g}, {k}", "more" if further else "equal"]
+            table.append([*row, *map(_percent, rates)])
+    return table
 
 
 def _rates(shape: str, study: Study, sweeps: int, seeds: int, k: int) -> tuple[Rates, Rates]:

@@ -257,6 +257,26 @@ def test_runs_on_different_processors_are_a_caveat(
         assert values["effect_by_processor"]["effects"] == pytest.approx(effects)
 
 
+@pytest.mark.parametrize("planned", [10, None])
+def test_planned_further_runs_of_a_baseline_count(run, claim, evidence, planned):
+    rng = np.random.default_rng(1)
+    arms = {"baseline": 10, "a": 5, "b": 5, "c": 5}
+    runs = [
+        run({"variant": arm}, seed, **{"test/nll": rng.normal(3 * (arm == "a"))})
+        for arm, seeds in arms.items()
+        for seed in range(seeds)
+    ]
+    sides = {"treatment": {"variant": "a"}, "baseline": {"variant": "baseline"}}
+    study = {"factors": ["variant"], "seeds": 5, "baseline_seeds": planned}
+    verdict = conclude(evidence(runs, claim(**sides), **study))
+    (entry,) = verdict["claims"]
+    assert entry["pairs"] == 5
+    assert entry.get("unpaired_runs") == (5 if planned else None)
+    assert ("seeds_unpaired" in codes(verdict)) == (planned is None)
+    mean = pytest.approx(np.mean(entry["differences"]))
+    assert (entry["effect"] == mean) == (planned is None)
+
+
 def test_older_runs_of_several_sweeps_that_do_not_record_their_code_are_a_caveat(
     claim, arms, evidence
 ):

@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from ablate.stats.estimate import estimate, from_arms
-from ablate.stats.moderated import ArmNoise, arm_noise, log_variances, trigamma_inverse
+from ablate.stats.moderated import (
+    ArmNoise,
+    EffectNoise,
+    arm_noise,
+    effect_noise,
+    log_variances,
+    trigamma_inverse,
+)
 from lab.calibration.moderation import OUTLIERS, false_rates, moderated, power, textbook
 
 VARIANCES = np.array([0.81, 1.21, 0.42, 2.25, 0.95, 7.3, 0.66, 1.58])
@@ -22,6 +29,14 @@ SCORES = np.array(
     ]
 )
 FIRST_TWO = np.array([-1.0, 1.0, 0.0, 0.0])
+
+
+def noise_of_first_two(scores: np.ndarray) -> EffectNoise:
+    """Return the noise of the second arm minus the first; runs without a partner count, too."""
+    arms, weights = arm_noise(scores), np.zeros(len(scores))
+    weights[:2] = -1.0, 1.0
+    assert arms is not None
+    return effect_noise(arms, weights, scores, np.isfinite(scores[:2]).all(0), every=True)
 
 
 def test_inverse_of_trigamma_is_limmas() -> None:
@@ -64,19 +79,48 @@ def test_error_is_that_of_the_mixed_model_if_arms_vary_alike() -> None:
     assert alone.df > 12  # without pairing, one-way analysis of variance
 
 
+def test_further_runs_of_an_arm_count_as_in_generalised_least_squares() -> None:
+    """The closed form is that of all 19 runs, with their covariances, by plain matrix algebra."""
+    scores = np.random.default_rng(11).standard_normal((3, 9)) + np.arange(3)[:, None]
+    scores[1:, 5:] = np.nan
+    paired = estimate(scores[1, :5] - scores[0, :5], plus=scores[1, :5])
+    noise = replace(noise_of_first_two(scores), arms=replace(arm_noise(scores), rho=0.4))
+    effect = from_arms(paired, noise)
+    arm, seed = np.nonzero(np.isfinite(scores[:2]))
+    spread = noise.arms.variances[arm] ** 0.5
+    same = (seed[:, None] == seed) * np.where(arm[:, None] == arm, 1.0, 0.4)
+    inverse = np.linalg.inv(spread[:, None] * same * spread)
+    design = np.eye(2)[arm]
+    covariance = np.linalg.inv(design.T @ inverse @ design)
+    means = covariance @ design.T @ inverse @ scores[arm, seed]
+    contrast = np.array([-1.0, 1.0])
+    assert effect.effect == pytest.approx(contrast @ means, rel=1e-9)
+    assert effect.error**2 == pytest.approx(contrast @ covariance @ contrast, rel=1e-9)
+    assert effect.effect != pytest.approx(paired.effect, rel=1e-3)
+
+
+def test_further_runs_of_the_baseline_give_the_two_sample_error_without_correlation() -> None:
+    """With nothing borrowed, Satterthwaite's degrees of freedom are those of Welch's test."""
+    noise = ArmNoise(np.array([2.0, 3.0]), np.array([11.0, 4.0]), np.zeros(2), 1.0, 0.0, 0.0, 0.0)
+    groups, counts = np.array([[True, True], [True, False]]), np.array([5, 7])
+    weights = np.array([-1.0, 1.0])
+    error = noise.error_of(noise.parts(weights, groups, counts), counts)
+    first, second = 3 / 5, 2 / 12
+    assert error.variance / 5 == pytest.approx(first + second)
+    assert error.df == pytest.approx((first + second) ** 2 / (first**2 / 4 + second**2 / 11))
+
+
 def test_study_of_two_arms_keeps_its_interval() -> None:
     first, second = SCORES[0], SCORES[1]
     paired = estimate(second - first, plus=second)
     assert arm_noise(SCORES[:2]) is None
-    assert from_arms(paired, None, ()) is paired
+    assert from_arms(paired, None) is paired
 
 
 def test_single_study_agrees_with_the_simulation() -> None:
     scores = np.random.default_rng(4).exponential(size=(9, 5))
-    arms = arm_noise(scores)
-    single = from_arms(
-        estimate(scores[1] - scores[0], plus=scores[1]), arms, (-1.0, 1.0, *(0.0,) * 7)
-    )
+    alone = estimate(scores[1] - scores[0], plus=scores[1])
+    single = from_arms(alone, noise_of_first_two(scores))
     ((low, high),) = moderated(scores[None], [0.025])
     assert single.interval(0.95) == pytest.approx((low[0], high[0]), rel=1e-9)
 
@@ -107,7 +151,7 @@ def test_differences_that_contradict_the_other_arms_stand_alone() -> None:
     scores = rng.standard_normal((12, 10))
     scores[1] = scores[0] + 0.05 * rng.standard_normal(10)
     alone = estimate(scores[1] - scores[0], plus=scores[1])
-    assert from_arms(alone, arm_noise(scores), (-1.0, 1.0, *(0.0,) * 10)) is alone
+    assert from_arms(alone, noise_of_first_two(scores)) is alone
 
 
 def test_borrowing_gains_power_and_keeps_the_level_with_an_outlying_arm() -> None:

@@ -16,7 +16,7 @@ class Known(Cell):
 
     @property
     def levels(self):
-        return {"arm": self.label}
+        return {"variant": self.label}
 
 
 def cell(number, arm, seed):
@@ -30,16 +30,27 @@ def cells():
 
 def test_a_stage_has_the_same_seeds_of_every_arm(cells):
     study = {"seeds": 12, "looks": 3, "claims": [CLAIM]}
-    planned = [[(run.levels["arm"], run.seed) for run in stage] for stage in stages(cells, study)]
+    planned = [
+        [(run.levels["variant"], run.seed) for run in stage] for stage in stages(cells, study)
+    ]
     ends = [range(4), range(4, 8), range(8, 12)]
     assert planned == [[(arm, seed) for arm in "ab" for seed in end] for end in ends]
     assert stages(cells, None) == stages(cells, {**study, "looks": 1}) == [cells]
     assert [len(stage) for stage in stages(cells[:5], study)] == [4, 1]
 
 
+def test_further_seeds_of_a_baseline_are_spread_over_the_stages():
+    seeds = {"baseline": 24, "a": 12}
+    cells = [cell(s, arm, s) for arm, n in seeds.items() for s in range(n)]
+    study = {"seeds": 12, "baseline_seeds": 24, "looks": 3, "claims": [CLAIM]}
+    planned = [[run.levels["variant"] for run in stage] for stage in stages(cells, study)]
+    assert [stage.count("a") for stage in planned] == [4, 4, 4]
+    assert [stage.count("baseline") for stage in planned] == [8, 8, 8]
+
+
 def test_a_look_waits_for_its_seeds_and_ends_arms(cells):
     done, left = [], []
-    answers = iter([[{"arm": "a"}], []])
+    answers = iter([[{"variant": "a"}], []])
     worker = SimpleNamespace(
         view=SimpleNamespace(expect=left.append),
         sweep=SimpleNamespace(cells=cells, tune=None),

@@ -30,6 +30,19 @@ def test_a_variant_brings_its_overrides_however_it_is_written(word):
     assert job == [word.lstrip("+"), "model/norm=rms_norm"]
 
 
+@pytest.mark.parametrize(
+    ("seeds", "further"), [("range(3)", ["seed=3", "seed=4"]), ("5,6,7", ["seed=8", "seed=9"])]
+)
+def test_the_baseline_has_further_seeds_unless_the_command_runs_a_part(seeds, further):
+    config = {"study": {"seeds": 3, "baseline_seeds": 5, **SCREEN["study"]}}
+    params = {"variant": "baseline,rms", "seed": seeds}
+    jobs = jobs_of(params=params, config=config)
+    assert len(jobs) == 8
+    assert jobs[6:] == [["variant=baseline", seed] for seed in further]
+    assert len(jobs_of("seed=0,1", params=params, config=config)) == 4
+    assert len(jobs_of("variant=rms", params=params, config=config)) == 3
+
+
 def test_all_workers_shuffle_alike():
     word = "seed=shuffle(range(20))"
     jobs = jobs_of(word)
