@@ -102,7 +102,7 @@ def test_evidence_is_not_gathered_from_what_was_changed(finished, copied, sweep)
     for part, name in ((0, "result.json"), (0, "metrics.jsonl"), (1, "test.stats.npz")):
         path = copied("gathered")[part] / name
         damage(path, "bit in the middle")
-        with pytest.raises(UserError, match=rf"{name} .*: start the sweep again"):
+        with pytest.raises(UserError, match=name):
             gather(folder)
     copied("gathered")
     link = folder / "cells" / "0000.json"
