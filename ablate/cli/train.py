@@ -14,8 +14,8 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from ablate.cli.process import FULL_ERROR, WITH_TRACEBACK, exit_statuses
-from ablate.config.annotations import check_words
 from ablate.config.check import check_groups
+from ablate.config.limits import check_words
 from ablate.config.location import CONF, catalogue_folders, config_folders
 from ablate.config.scale import fitted
 from ablate.config.screen import BASELINE, FACTOR

@@ -21,11 +21,11 @@ from hydra.core.plugins import Plugins
 from hydra.types import HydraContext, RunMode
 from omegaconf import DictConfig
 
-from ablate.config.annotations import check_words
 from ablate.config.check import check_groups, check_study_keys
 from ablate.config.combinations import runs_in, settings_of_levels
 from ablate.config.labels import stored_labels
 from ablate.config.leaves import leaves
+from ablate.config.limits import check_words
 from ablate.config.location import CONF, SMOKE, catalogue
 from ablate.config.screen import changed_keys, expand, variants
 from ablate.config.settle import settle
@@ -47,8 +47,7 @@ from ablate.record.files import check_name
 from ablate.record.label import place
 from ablate.sweep.cell import SEEDS, Cell, config_dirs, plain_study
 from ablate.sweep.compose import PlannedSweep
-from ablate.sweep.question import ask
-from ablate.sweep.runs import all_arms
+from ablate.sweep.runs import all_arms, ask
 from ablate.sweep.share import alone, digest_of_code, enter
 from ablate.verdict.conclude import UNREGISTERED, check_looks
 from ablate.verdict.study_checks import check_study

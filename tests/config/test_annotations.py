@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from ablate.config.annotations import argument_types
 from ablate.config.check import load
 from ablate.config.construct import parameters
-from ablate.config.limits import PLAIN, alternatives
+from ablate.config.limits import PLAIN, alternatives, argument_types
 from ablate.config.location import CONF
 
 TARGETS = sorted(

@@ -20,7 +20,7 @@ from ablate.config.location import SEARCHED, config_folders
 from ablate.errors import UserError
 
 if TYPE_CHECKING:
-    from ablate.config.options import Option
+    from ablate.config.labels import Option
 
 HEAD = """\
 # Every option of every group
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         UserError: there is no such group or folder.
     """
-    from ablate.config.options import options
+    from ablate.config.labels import options
     from ablate.record.files import write_text
 
     folders = config_folders(arguments.config_dir, arguments.overrides)
