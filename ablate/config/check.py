@@ -67,13 +67,6 @@ def check_interface(key: str, node: DictConfig, annotation: Any) -> None:
             factory (or the reverse).
     """
     partial = node.get("_partial_", False)
-    if not isinstance(partial, bool):
-        raise UserError(f"{key}._partial_={partial}: it must be true or false")
-    if key in NAMED and "_target_" in node:
-        raise UserError(
-            f"{key}._target_={node['_target_']}: an option of {key} needs a name; make "
-            f"`# @package {key}.NAME` the first line of its file, above any other comment"
-        )
     kind, factory = _wanted(key, node, annotation)
     if kind is None:
         return
@@ -296,9 +289,6 @@ def load(path: str, target: str) -> Any:
         return get_object(target)
     except Exception as error:  # importing a module can raise any type
         reason = first_line(error.__cause__ or error)
-        if reason.endswith("is not a package"):
-            module, _, name = target.rpartition(".")
-            reason = f"the module {module} has no {name}"
         raise UserError(f"{path}._target_={target} cannot be loaded: {reason}") from None
 
 

@@ -8,22 +8,17 @@ baseline is trained once for all variants, and Holm's correction covers all clai
 works for a study works for a screen.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
-from omegaconf.errors import OmegaConfBaseException
 
-from ablate.config.schema import ClaimNode
-from ablate.config.study import Claim, Question
-from ablate.errors import UserError, first_line, likely
+from ablate.errors import UserError, likely
 
 FACTOR, BASELINE = "variant", "baseline"
 # settings that all claims of a screen share, unless `claims` overrides them
 SHARED = ("kind", "metric", "better", "margin", "margin_reason", "alpha", "source")
 REPLICATES = "range(${budget.seeds})"
-NAME = re.compile(r"[\w./+-]+", re.ASCII)  # Hydra's list of values has other signs with a meaning
 
 
 def variants(config: DictConfig) -> dict[str, dict[str, Any]]:
@@ -115,21 +110,8 @@ def _check(changes: Mapping[str, Mapping[str, object]], screen: DictConfig) -> N
     if missing := OmegaConf.missing_keys(screen):
         raise UserError(f"{min(missing)} has no value; give one in the experiment")
     for name, overrides in changes.items():
-        if name == BASELINE:
-            raise UserError(
-                f"study.screen.variants.{name}: this is the name of the config without a change; "
-                "choose another"
-            )
-        if not NAME.fullmatch(name):
-            raise UserError(
-                f"study.screen.variants: the name {name!r} cannot be given on the command line as "
-                f"{FACTOR}=NAME; use only letters from a to z or A to Z, digits and _ . + / -"
-            )
         if not overrides:
-            raise UserError(
-                f"study.screen.variants.{name} changes nothing; give at least one override, such "
-                "as {model/norm: rms_norm}"
-            )
+            raise UserError(f"study.screen.variants.{name} changes nothing; give an override")
         if FACTOR in overrides:
             raise UserError(
                 f"study.screen.variants.{name} sets {FACTOR}, but a variant cannot refer to "
@@ -139,30 +121,16 @@ def _check(changes: Mapping[str, Mapping[str, object]], screen: DictConfig) -> N
 
 
 def _check_claims(changes: Iterable[str], screen: DictConfig) -> None:
-    """Raise UserError for a claim of no variant, and for a wrong key or value of a claim."""
-    schema = OmegaConf.structured(ClaimNode)
+    """Raise UserError for a claim of no variant, and for a claim that compares other arms."""
     for name, claim in screen.claims.items():
         if name not in changes:
             raise UserError(f"study.screen.claims.{name}: {likely(str(name), [*changes])}")
-        for key in claim:
-            _check_key(f"study.screen.claims.{name}", str(key))
-            try:
-                schema.merge_with({key: claim._get_node(key)})
-            except OmegaConfBaseException as error:
-                value = f"study.screen.claims.{name}.{key}={claim._get_node(key)}"
-                raise UserError(f"{value}: {first_line(error)}") from None
-
-
-def _check_key(node: str, key: str) -> None:
-    """Raise UserError if a node of study.screen.claims cannot have a key."""
-    if key in ("treatment", "baseline"):
-        raise UserError(
-            f"{node}: remove the key {key}. A claim of a screen always compares its variant with "
-            "the baseline; to compare other arms, write the claim into study.claims"
-        )
-    if key not in Claim.__annotations__ | Question.__annotations__:
-        allowed = likely(key, [*Question.__annotations__, *Claim.__annotations__])
-        raise UserError(f"{node}: unknown key {key}; {allowed}")
+        if {"treatment", "baseline"} & {*claim}:
+            raise UserError(
+                f"study.screen.claims.{name}: remove the keys treatment and baseline. A claim of a "
+                "screen always compares its variant with the baseline; to compare other arms, "
+                "write the claim into study.claims"
+            )
 
 
 def check_name(name: str, changes: Iterable[str]) -> None:

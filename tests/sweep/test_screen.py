@@ -109,6 +109,23 @@ def test_variants_in_parts_have_the_verdict_of_the_whole_screen(sweep, command, 
         assert [claim[key] for claim in later] == [claim[key] for claim in at_once]
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ("wide: {model.d_head: 8}", "wide: {}", "wide"),
+        ("wide: {model.d_head: 8}", "wide: {model.d_haed: 8}", "model.d_haed"),
+        ("wide: {model.d_head: 8}", "baseline: {model.d_head: 8}", "one arm with one seed"),
+        ("wider: {id: wider,", "wiedr: {id: wider,", "did you mean wider"),
+        ("wider: {id: wider,", "wider: {margn: 1, id: wider,", "margn"),
+        ("wider: {id: wider,", "wider: {treatment: {}, id: wider,", "remove the keys"),
+    ],
+)
+def test_faults_are_named_before_any_run(study, command, results, here, old, new, named):
+    status, _, err = command(*study("bad", text=PROBED.replace(old, new, 1)), "-m")
+    assert status == 2 and named in err and "Traceback" not in err, err
+    assert not (results / "bad" / "runs").exists()
+
+
 def test_the_ten_lines_of_the_guide_are_a_screen(tmp_path):
     from ablate.sweep.begin import composed
 
