@@ -164,8 +164,9 @@ def test_an_interrupted_run_is_executed_again_and_a_killed_run_failed(stage, tmp
 @pytest.mark.parametrize("status", [255, 143])
 def test_a_run_whose_own_code_ends_its_process_is_not_repeated_without_end(stage, tmp_path, status):
     well = ends_well(tmp_path)
-    links, view = stage(well, *[lambda cell: status] * 2, *[lambda cell: status] * 5)
+    links, _ = stage(well, *[lambda cell: status] * 9)
     assert [link["status"] for link in links] == ["finished", "failed", "failed"]
+    assert all("interrupted" in link["error"] for link in links[1:])
 
 
 def test_a_run_that_is_lost_on_another_machine_failed_unless_it_had_ended(stage, tmp_path):
