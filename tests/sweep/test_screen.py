@@ -114,7 +114,7 @@ def test_variants_in_parts_have_the_verdict_of_the_whole_screen(sweep, command, 
     [
         ("wide: {model.d_head: 8}", "wide: {}", "wide"),
         ("wide: {model.d_head: 8}", "wide: {model.d_haed: 8}", "model.d_haed"),
-        ("wide: {model.d_head: 8}", "baseline: {model.d_head: 8}", "one arm with one seed"),
+        ("wide: {model.d_head: 8}", "baseline: {model.d_head: 8}", "mine_baseline"),
         ("wider: {id: wider,", "wiedr: {id: wider,", "did you mean wider"),
         ("wider: {id: wider,", "wider: {margn: 1, id: wider,", "margn"),
         ("wider: {id: wider,", "wider: {treatment: {}, id: wider,", "remove the keys"),
