@@ -8,6 +8,7 @@ from pathlib import Path
 
 import hydra
 import pytest
+import torch
 
 from ablate.cli.main import names
 from ablate.config.check import check
@@ -173,5 +174,7 @@ def shrunk(words, small):
 def test_every_command_runs(line, checkout, command, small):
     if line in ELSEWHERE:
         pytest.skip(": ".join(ELSEWHERE[line]))
+    if "gpu" in line and not torch.cuda.is_available():
+        pytest.skip("it needs a GPU")
     status, _, error = command(*shrunk(shlex.split(line), small))
     assert not status, error
