@@ -1,6 +1,6 @@
 """Measure by simulation how often results about many changes at once are wrong.
 
-Prints the tables of docs/explanation/statistics.md. Takes about three minutes of one core.
+Prints the table of docs/explanation/statistics.md. Takes about three minutes of one core.
 """
 
 import argparse
@@ -18,11 +18,11 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print two Markdown tables, and the power of a design that changes one thing at a time."""
+    """Print a Markdown table, and the power of a design that changes one thing at a time."""
     from lab.calibration.combinations import CASES, EFFECT, one_at_a_time, simulate
 
-    print("| truth | false | covered | standard error | deviation | power |", flush=True)
-    tables = []
+    heads = "truth | false | covered | standard error | deviation | power | interaction covered"
+    print(f"| {heads} | predicted too much | prediction covered |", flush=True)
     for name, case in CASES.items():
         rates = simulate(case, arguments.studies)
         kinds = rates.average, rates.tuned
@@ -30,12 +30,9 @@ def run(arguments: argparse.Namespace) -> None:
             *(" / ".join(f"{100 * kind[k]:.1f}" for kind in kinds) for k in (0, 1)),
             *(" / ".join(f"{kind[k]:.4f}" for kind in kinds) for k in (2, 3)),
             " / ".join(f"{100 * kind.power:.0f}" for kind in kinds),
+            *(f"{100 * part:.1f}" for part in (rates.interaction, rates.bias, rates.predicted)),
         ]
         print("|", name, "|", " | ".join(cells), "|", flush=True)
-        parts = (rates.interaction, rates.bias, rates.predicted)
-        tables.append(f"| {name} | {' | '.join(f'{100 * part:.1f}' for part in parts)} |")
-    print("\n| truth | interaction covered | predicted too much | prediction covered |")
-    print("\n".join(tables))
     powers = [100 * one_at_a_time(RUNS, arms, EFFECT) for arms in (ARMS, 3 * ARMS)]
     print("\nOne at a time: power {:.0f} %, with tuned rates {:.0f} %.".format(*powers))
 

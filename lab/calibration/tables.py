@@ -239,8 +239,8 @@ def _promise_table(promises: Promises) -> list[Cells]:
     table = [["noise", *PROMISES]]
     for kind, promised in promises.items():
         cells = [
-            f"{_percent(promised[name])}, planned {_percent(promised[f'{name}: planned'])}, "
-            f"{promised[f'{name}: seeds']:g} seeds"
+            f"{_percent(promised[name])} ({_percent(promised[f'{name}: planned'])}), "
+            f"{promised[f'{name}: seeds']:g}"
             for name in PROMISES
         ]
         table.append([kind, *cells])
