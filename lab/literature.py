@@ -16,7 +16,7 @@ import yaml
 from ablate.cli.parser import PATH, Parser
 from ablate.evidence.folder import Evidence
 from ablate.record.files import write_text, writing
-from ablate.report.draw.screen import Component, components
+from ablate.report.screen import Component, components
 from ablate.verdict.stored import read_verdict
 from lab.command import main
 

@@ -13,8 +13,7 @@ from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
 from ablate.phrases import percent
 from ablate.record.files import write_text
-from ablate.report.draw.lines import curve_table
-from ablate.report.draw.style import style, svg
+from ablate.report.draw import curve_table, style, svg
 from ablate.report.marks import INK, MARKS
 from ablate.verdict.stored import read_verdict
 from ablate.verdict.types import Entry

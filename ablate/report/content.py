@@ -1,25 +1,23 @@
 """Write the texts of a report that are not about a single verdict: how the claims were tested, the
-setting, the registration, and how to cite the report.
+setting, what a study of combinations found, the registration, and how to cite the report.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from ablate.config.labels import option_label, texts_of_task
-from ablate.config.screen import BASELINE, FACTOR
+from ablate.config.labels import arm_label, option_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Run
-from ablate.metric.table import metric_in_words
-from ablate.phrases import claims_numbered, counted, each_of, grouped, listed
+from ablate.metric.table import metric_in_words, metric_of
+from ablate.phrases import claims_numbered, counted, each_of, listed
 from ablate.verdict.stored import was_trained
-from ablate.verdict.types import Entry, Verdict
+from ablate.verdict.types import Combined, Entry, Verdict
 
 # cased BLEU (13a) below which translations of real text are too poor to compare arms
 READABLE = 8.0
 BUILT_IN = "toy"
-PRECISIONS = {"32-true": "float32", "64-true": "float64", "bf16-mixed": "mixed bfloat16"}
-SPLITS = {"train": "training", "test_long": "long test"}
+TRAINING = ("steps", "tokens_per_step", "short", "precision")  # not of a probe
 
 
 def slice_warning(verdict: Verdict) -> str:
@@ -32,10 +30,8 @@ def slice_warning(verdict: Verdict) -> str:
         if "test/bleu" in arm["metrics"]
     ]
     by_bleu = any(claim["metric"].endswith("/bleu") for claim in verdict["claims"])
-    if verdict["regime"].get("data") == BUILT_IN or not means or not by_bleu:
-        return ""
-    bleu, best = max(means)
-    if bleu >= READABLE:
+    bleu, best = max(means, default=(READABLE, ""))
+    if verdict["regime"].get("data") == BUILT_IN or not by_bleu or bleu >= READABLE:
         return ""
     return (
         f"This slice of the data decides nothing: the better arm, {best}, reaches {bleu:.2f} BLEU, "
@@ -46,49 +42,39 @@ def slice_warning(verdict: Verdict) -> str:
 def regime(verdict: Verdict) -> str:
     """Return the setting (data, model, training, test, machine) in one line."""
     setting: dict[str, Any] = {**verdict["regime"]}
-    if "data" not in setting:  # a table of runs that other programs made
-        return f"the runs in {setting['corpus']}"
-    corpus = f" ({setting['corpus']})" if "corpus" in setting else ""
-    baseline = {FACTOR: BASELINE}  # may have more seeds than the other arms
-    arms = [arm for arm in verdict["arms"] if arm["levels"] != baseline] or verdict["arms"]
-    seeds = max((arm["seeds"] for arm in arms), default=0)
+    for group in {"data", "model"} & setting.keys():
+        setting[group] = [option_label(group, name) for name in each_of(setting[group])]
+    if isinstance(tested := setting.get("test_sentences"), dict):
+        setting["test_sentences"] = [f"{number:,} ({split})" for split, number in tested.items()]
     trained = was_trained(verdict)
     parts = [
-        f"{_options('data', setting)}{corpus}",
-        _options("model", setting),
-        f"width {listed(each_of(setting['d_model']))}" if "d_model" in setting else "",
-        counted(setting["n_layers"], "layer") if "n_layers" in setting else "",
-        _training(setting) if trained else "not trained",
-        f"{counted(seeds, 'seed')} per arm",
-        _tested(setting.get("test_sentences"), texts_of_task(verdict["components"])),
-        str(setting.get("device", "")).upper(),
-        listed([PRECISIONS.get(x, x) for x in each_of(setting.get("precision", ""))]) * trained,
-        counted(setting["threads"], "thread") if "threads" in setting else "",
+        f"{key} {listed([f'{x:,}' if isinstance(x, int) else x for x in each_of(value)])}"
+        for key, value in setting.items()
+        if value and key != "scale" and (trained or key not in TRAINING)
     ]
-    return "; ".join(part for part in parts if part)
+    return "; ".join([*parts, *["not trained"] * (not trained)])
 
 
-def _options(group: str, setting: Mapping[str, Any]) -> str:
-    """Return the labels of one or several options of a config group."""
-    names = each_of(setting[group]) if group in setting else []
-    return listed([option_label(group, name) for name in names])
-
-
-def _training(setting: Mapping[str, Any]) -> str:
-    if "steps" not in setting:
-        return ""
-    tokens = setting.get("tokens_per_step")
-    size = f" of {grouped(tokens)} tokens" if tokens else ""
-    short = f", also tested after {grouped(setting['short'])} steps" if "short" in setting else ""
-    return f"{grouped(setting['steps'])} optimiser steps{size}{short}"
-
-
-def _tested(number: Any, texts: str) -> str:
-    if not number:
-        return ""
-    splits = number if isinstance(number, dict) else {"": number}
-    counts = [f"{n:,} {SPLITS.get(split, split)} {texts}" for split, n in splits.items()]
-    return f"tested on {' '.join(listed(counts).split())}"
+def combined_lines(result: Combined) -> list[str]:
+    """Return sentences on noise, interactions and the best recipe."""
+    say, lines = metric_of(result["metric"]).say, []
+    low, high = result["interaction_interval"]
+    if result["interaction"] is not None and result["run_deviation"] is not None:
+        ends = f"{say(low)} to {say(high)}" if high is not None else "no upper limit"
+        lines += [
+            f"Two runs of a recipe vary by {say(result['run_deviation'])} (standard deviation). "
+            f"Recipes vary around the sum of their effects by {say(result['interaction'])} "
+            f"(95 % CI {ends}). The sum explains {100 * (result['share'] or 0.0):.0f} % of "
+            "the variance between recipes."
+        ]
+    best = result["best"]
+    lines += [
+        f"The best recipe has {arm_label(best['levels'])}. If gains add up, it is better than the "
+        f"first levels by {say(best['gain'])} ± {say(best['error'])} (standard error)."
+    ]
+    if missing := [arm_label(level) for level in result["unestimated"]]:
+        lines += [f"Too few runs that learned determine the effect of {listed(missing)}."]
+    return lines
 
 
 def measured(claims: Sequence[Entry]) -> list[str]:
@@ -107,30 +93,17 @@ def measured(claims: Sequence[Entry]) -> list[str]:
 
 def _test(claim: Entry) -> str:
     """Return sentences on how a claim is tested, and on its source."""
-    kind, margin = claim["kind"], claim["margin"]
+    kind, margin, reason = claim["kind"], claim["margin"], claim.get("margin_reason")
     metric = metric_in_words(claim["metric"], claim.get("measures")).axis.removesuffix(" (count)")
-    test = [f"{kind.replace('_', '-')}", f"Measured: {metric}{_direction(claim)}"]
-    scope = "for the mean over seeds" if claim["p"] else "in every case"
-    reason = f" ({claim['margin_reason']})" if claim.get("margin_reason") else ""
-    if kind == "exact":
-        least = f"at least {margin:g}{reason}" if margin else f"at most {claim['tolerance']:g}"
-        test.append(f"Needed {scope}: {least}")
-    elif margin:
-        test.append(f"Margin: {margin:g}{reason}")
-    return ". ".join([*test, *([f"Source: {claim['source']}"] * bool(claim["source"]))]) + "."
-
-
-def _direction(claim: Entry) -> str:
-    """Return the direction of a claim, with a semicolon before it; "" without a direction."""
-    kind, rises = claim["kind"], claim["better"] == "higher"
-    if kind in ("exact", "equivalence"):
-        return ""
-    subject = "the difference is " if claim["minus"] else ""
-    if kind == "non_inferiority":
-        return f"; claimed: {subject}not {'lower' if rises else 'higher'} by more than the margin"
-    if kind == "trend" and not subject:
-        return f"; claimed: a {'rise' if rises else 'fall'}"
-    return f"; claimed: {subject}{claim['better']}"
+    parts = [kind.replace("_", "-"), f"Measured: {metric}"]
+    if margin:
+        name = "Needed: at least" if kind == "exact" else "Margin:"
+        parts.append(f"{name} {margin:g}{f' ({reason})' if reason else ''}")
+    elif kind == "exact":
+        parts.append(f"Tolerance: {claim['tolerance']:g}")
+    if claim["source"]:
+        parts.append(f"Source: {claim['source']}")
+    return ". ".join(parts) + "."
 
 
 def registration(evidence: Evidence, verdict: Verdict) -> str:
@@ -142,23 +115,22 @@ def registration(evidence: Evidence, verdict: Verdict) -> str:
     judged = f" The runs had been judged {counted(looks, 'time')} before this verdict."
     return (
         f"The plan of this study (claims, arms, margins and seeds; hash {verdict['study_hash']}) "
-        f"was registered at {_registered(verdict, '%Y-%m-%d %H:%M UTC') or 'an unknown time'}"
-        f"{after}.{judged * bool(looks)}"
+        f"was registered at {_registered(verdict) or 'an unknown time'}{after}."
+        f"{judged * bool(looks)}"
     )
 
 
-def _registered(verdict: Verdict, form: str) -> str:
+def _registered(verdict: Verdict) -> str:
     when = verdict.get("registered")
-    return f"{datetime.fromtimestamp(when, UTC):{form}}" if when else ""
+    return f"{datetime.fromtimestamp(when, UTC):%Y-%m-%d %H:%M UTC}" if when else ""
 
 
 def citation(verdict: Verdict) -> str:
     """Return the line for citing a report: software, experiment, hash of its study, and date."""
     software = listed(each_of(verdict["versions"].get("ablate", "")), "or")
-    day = _registered(verdict, ", registered %Y-%m-%d")
-    return (
-        f"ablate {software}, experiment {verdict['experiment']}, study {verdict['study_hash']}{day}"
-    )
+    name, study = verdict["experiment"], verdict["study_hash"]
+    day = _registered(verdict)[:10]
+    return f"ablate {software}, experiment {name}, study {study}{', registered ' * bool(day)}{day}"
 
 
 def versions(verdict: Verdict) -> str:

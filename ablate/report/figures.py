@@ -4,33 +4,67 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
+from statistics import fmean
 
 from matplotlib.figure import Figure as Picture
 
 from ablate.config.labels import arm_label, factor_label, texts_of_task
 from ablate.evidence.folder import Evidence
-from ablate.evidence.outcome import UNSTABLE, by_label
+from ablate.evidence.outcome import UNSTABLE, by_label, value
 from ablate.evidence.types import Curve, Run, Shown
 from ablate.metric.table import metric_of
 from ablate.phrases import listed, percent
 from ablate.record.label import value_text
-from ablate.report.combined import expected, reached
-from ablate.report.draw.combined import draw_changes, draw_expected
-from ablate.report.draw.forest import draw_effects, has_effect
-from ablate.report.draw.lines import Points, draw_curves, draw_levels, draw_runs
-from ablate.report.draw.screen import components, draw_components, screened
-from ablate.report.draw.style import style
-from ablate.report.tables import by_effect, measured, named_metric
+from ablate.report.draw import Points, draw_curves, draw_levels, style
+from ablate.report.forest import (
+    Panel,
+    Row,
+    draw_effects,
+    draw_forest,
+    gain_row,
+    has_effect,
+    panels_by_size,
+)
+from ablate.report.screen import components, row_of, screened
+from ablate.report.tables import by_effect, named_metric
+from ablate.stats.combinations.prediction import LARGEST
 from ablate.verdict.designs import LEVEL
 from ablate.verdict.stored import at_each_budget
 from ablate.verdict.study_checks import LAYER
-from ablate.verdict.types import Verdict
+from ablate.verdict.types import Combined, Verdict
 
 SECTIONS = ("answers", "asked", "runs", "curves")
 LIMITS = ("chance", "bound")  # if they are equal, the line is named "bound"
+WRONG = {"diverged": "x", "collapsed": "+"}  # markers of runs that did not finish
 NORM = re.compile(r"/(encoder|decoder)\.(\d+)$")  # the end of the metric of a layer
 FOREIGN = re.compile(r"[^\w.+=,-]", re.ASCII)  # characters that are replaced in file names
-MARKS = "Each mark is a run; the lines join the {centre}."
+EFFECTS = (
+    "Difference between the arms of each claim. A mark is the mean over seeds, and its line the "
+    "{level} confidence interval; a thick line is the narrower interval that decides whether arms "
+    "are equal. Each open circle is one seed. The claimed direction is to the right."
+)
+SCREEN = (
+    "Gain of every variant over the baseline. Lines are {level} confidence intervals, without a "
+    'correction for several variants. Colour, shape and word show the corrected answer; "not '
+    'worse" is better, or worse by at most the margin. Numbers on the right are time and memory '
+    "per token in training, as multiples of the baseline."
+)
+COMBINED = (
+    "Gain of every change. A mark is the gain at the best learning rates, with its {level} "
+    "confidence interval, not corrected for the number of changes; an open circle is the average "
+    "gain over all rates. Below: the predicted gains of the best recipe, and without its largest "
+    "changes."
+)
+LEVELS = "{caption} Each mark is a run; the lines join the {centre}."
+RUNS = "All runs; the metric is {name}. Each mark below the mean is a run."
+CROSSES = (
+    " A cross marks a run that diverged, and a plus sign a run that collapsed, at the value that "
+    "is assigned to such runs."
+)
+CURVES = (
+    "Learning curves on validation {texts}. Lines are means over the seeds of an arm, and bands "
+    "reach from the lowest to the highest seed. Arms that use the same trained models share a line."
+)
 
 
 @dataclass(frozen=True)
@@ -62,8 +96,9 @@ def figures(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     A figure of all runs is left out if the runs of each arm have equal values. If there would be
     no figure of claims or runs, the first figure of runs is yielded.
     """
-    yield from _combinations(verdict)
-    if "combined" in verdict:  # other figures have a row for each recipe
+    if result := verdict.get("combined"):  # other figures have a row for each recipe
+        caption = COMBINED.format(level=_level(1 - LEVEL))
+        yield Figure("combined", "answers", caption, partial(draw_forest, _combined(result)))
         yield from _asked(evidence)
         return
     answers = [*_screen(evidence, verdict), *_effects(evidence, verdict)]
@@ -75,48 +110,51 @@ def figures(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     yield from _curves(evidence)
 
 
-def _combinations(verdict: Verdict) -> Iterator[Figure]:
-    """Yield the figure of all effects of a study of combinations, or the figure of the gains that
-    such a study predicted; yield nothing for another study.
+def _level(alpha: float) -> str:
+    return f"{percent(1 - alpha)}%"
+
+
+def _combined(result: Combined) -> list[Panel]:
+    """Return the panels of all effects of a study of combinations, and of the predicted gains."""
+    axis, rows = metric_of(result["metric"]).axis, []
+    for change in by_effect(result):
+        if (effect := change["effect"]) is not None:
+            half, average = change["half_width"], change["average"]
+            ends = () if half is None else (effect - half, effect + half)
+            points = () if average is None else ((average, "o"),)
+            rows.append(Row(arm_label(change["level"]), effect, ends, points=points))
+    return [
+        Panel(f"gain, {axis}", rows),
+        Panel(f"predicted gain, {axis}", expected_gains(result)),
+    ]
+
+
+def expected_gains(result: Combined) -> list[Row]:
+    """Return the predicted gains of the best recipe, and without each of its largest changes, with
+    their confidence intervals.
     """
-    level = f"{percent(LEVEL)}% confidence interval"
-    if result := verdict.get("combined"):
-        caption = (
-            "Gain of every change against the first level of its factor, the best at the top. The "
-            f"mark is the gain at the best learning rates, and its line the {level}, not corrected "
-            "for the number of changes. The open circle is the average gain over all learning "
-            "rates. Below: the predicted gains of the best recipe and of the best recipe without "
-            "each of its largest changes"
-        )
-        axis = metric_of(result["metric"]).axis
-        draw = partial(draw_changes, by_effect(result), expected(result), axis)
-        yield Figure("combined", "answers", f"{caption}.", draw)
-    elif rows := reached(verdict):
-        caption = (
-            "Predicted and reached gains. The open circle is the gain that the study of "
-            f"combinations predicts, and the mark is the reached gain; lines are the {level}."
-        )
-        axis = metric_of(verdict["claims"][0]["metric"]).axis
-        yield Figure("prediction", "answers", caption, partial(draw_expected, rows, axis))
+    best = result["best"]
+    rows = [gain_row("the best recipe", best["gain"], best["error"], best["df"])]
+    for part in best["parts"][:LARGEST]:
+        name = f"without {arm_label(part['level'])}"
+        rows.append(gain_row(name, part["rest"], part["rest_error"], best["df"]))
+    return rows
 
 
 def _screen(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     """Yield the figure of a screen, that is, of a study that compares many variants with one
     baseline; yield nothing for another study.
     """
-    rows, screen = components(evidence, verdict), evidence.study.get("screen")
-    if rows and screen:
-        caption = (
-            "Every variant against the baseline, the best at the top. A mark is the mean gain and "
-            f"its line the {percent(1 - screen['alpha'])}% confidence interval, not corrected for "
-            "the number of variants. Colour and shape show the answer, which is corrected. Between "
-            "the dashed lines differences are too small to matter. A number in place of a mark is "
-            "a gain outside of the axis. Time is the processor time per token of forward and "
-            "backward pass, in the fastest run of a variant; memory is that of the activations "
-            "saved for the backward pass."
+    variants, screen = components(evidence, verdict), evidence.study.get("screen")
+    if variants and screen:
+        label, margin = (
+            f"gain over the baseline, {metric_of(screen['metric']).axis}",
+            screen["margin"],
         )
-        draw = partial(draw_components, rows, metric_of(screen["metric"]).axis, screen["margin"])
-        yield Figure("components", "answers", caption, draw)
+        sides = (-margin, margin) if margin else ()
+        panels = panels_by_size((label, sides, row_of(variant)) for variant in variants)
+        caption = SCREEN.format(level=_level(screen["alpha"]))
+        yield Figure("components", "answers", caption, partial(draw_forest, panels))
 
 
 def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
@@ -124,14 +162,9 @@ def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     screen = evidence.study.get("screen")
     unscreened = [claim for claim in verdict["claims"] if not screened(claim, screen)]
     claims = [claim for claim in at_each_budget(unscreened) if has_effect(claim)]
-    levels = dict.fromkeys(f"{percent(1 - claim['alpha'])}%" for claim in claims)
-    caption = (
-        "Estimated difference between the arms of each claim. A filled mark is the mean over "
-        f"seeds, and its line the {listed([*levels])} confidence interval; the thick part of a "
-        "line is the narrower interval that decides whether arms are equal. Each open circle is "
-        "one seed. If a claim has a direction, the claimed direction is to the right of 0."
-    )
+    levels = dict.fromkeys(_level(claim["alpha"]) for claim in claims)
     if claims:
+        caption = EFFECTS.format(level=listed([*levels]))
         yield Figure("effects", "answers", caption, partial(draw_effects, claims))
 
 
@@ -157,19 +190,28 @@ def _over_levels(evidence: Evidence, asked: Shown, name: str, section: str) -> I
     metric, over = asked["metric"], asked["over"]
     runs, points = _where(evidence, asked), Points()
     for run in runs:
-        if (value := measured(run, metric)) is not None:
+        if (score := _measured(run, metric)) is not None:
             rest = {k: v for k, v in run["levels"].items() if k not in (over, *asked["where"])}
             level = run["levels"][over]
             key = value_text(level) if isinstance(level, list | dict) else level
-            points.setdefault(arm_label(rest), {}).setdefault(key, []).append(value)
+            points.setdefault(arm_label(rest), {}).setdefault(key, []).append(score)
     if points:
         label = named_metric(evidence, metric).axis
         draw = partial(draw_levels, label, over, points, _limits(metric, runs))
-        yield Figure(name, section, f"{asked['caption']} {MARKS.format(centre='means')}", draw)
+        caption = LEVELS.format(caption=asked["caption"], centre="means")
+        yield Figure(name, section, caption, draw)
 
 
 def _where(evidence: Evidence, asked: Shown) -> list[Run]:
     return [run for run in evidence.runs if asked["where"].items() <= run["levels"].items()]
+
+
+def _measured(run: Run, metric: str) -> float | None:
+    """Return the value of a metric for a run; None if the run failed or the value is missing."""
+    try:
+        return None if run["status"] == "failed" else value(run, metric)
+    except KeyError:
+        return None
 
 
 def _limits(metric: str, runs: list[Run]) -> dict[str, float]:
@@ -196,7 +238,7 @@ def _over_layers(evidence: Evidence, asked: Shown, name: str, section: str) -> I
                 line = stacks.setdefault(layer[1], {}).setdefault(arm, {})
                 line.setdefault(int(layer[2]), []).append(norm)
     label = f"gradient norm, {asked['metric'].rpartition('/')[2]} step (L2)"
-    caption = f"{asked['caption']} {MARKS.format(centre='medians')}"
+    caption = LEVELS.format(caption=asked["caption"], centre="medians")
     for stack, points in stacks.items():
         draw = partial(draw_levels, label, f"{stack} layer", points, {}, log=True)
         yield Figure(f"{name}-{stack}", section, f"{stack.capitalize()}: {caption}", draw)
@@ -210,23 +252,17 @@ def _runs(evidence: Evidence, verdict: Verdict) -> Iterator[tuple[Figure, bool]]
     for metric in dict.fromkeys([*asked, "test/bleu"]):
         if metric in UNSTABLE or all(run["metrics"].get(metric) is None for run in evidence.runs):
             continue
-        points = {
-            arm: [
-                (run["seed"], value, run["status"])
-                for run in runs
-                if (value := measured(run, metric)) is not None
-            ]
-            for arm, runs in by_label(evidence.runs).items()
-        }
+        rows = []
+        for arm, runs in by_label(evidence.runs).items():
+            values = [(_measured(run, metric), WRONG.get(run["status"], "o")) for run in runs]
+            points = [(x, marker) for x, marker in values if x is not None]
+            mean = fmean(x for x, _ in points) if len(points) > 1 else None
+            rows.append(Row(arm, mean, marker="|", points=points))
         named = named_metric(evidence, metric)
-        caption = f"All runs; the metric is {named.name}. Each mark is a run; the line is the mean."
-        if any(status != "finished" for runs in points.values() for *_, status in runs):
-            caption += (
-                " A cross marks a run that diverged, and a plus sign a run that collapsed; they "
-                "are drawn at the value that is assigned to such runs."
-            )
-        spread = any(len({value for _, value, _ in runs}) > 1 for runs in points.values())
-        draw = partial(draw_runs, named.axis, points)
+        crosses = any(marker != "o" for row in rows for _, marker in row.points)
+        caption = RUNS.format(name=named.name) + CROSSES * crosses
+        draw = partial(draw_forest, [Panel(named.axis, rows, None)])
+        spread = any(len({x for x, _ in row.points}) > 1 for row in rows)
         yield Figure(f"runs-{FOREIGN.sub('-', metric)}", "runs", caption, draw), spread
 
 
@@ -237,10 +273,6 @@ def _curves(evidence: Evidence) -> Iterator[Figure]:
         if by_seed and by_seed not in curves.values():
             curves[arm] = by_seed
     texts = texts_of_task(evidence.registration.get("components", {}))
-    caption = (
-        f"Learning curves on validation {texts}. Each line is the mean over the seeds of an arm, "
-        "and its band reaches from the lowest to the highest seed. Arms that use the same trained "
-        "models share one line."
-    )
     if curves:
-        yield Figure("curves", "curves", caption, partial(draw_curves, curves))
+        draw = partial(draw_curves, curves)
+        yield Figure("curves", "curves", CURVES.format(texts=texts), draw)

@@ -6,7 +6,6 @@ have the same hue, with a contrast of at least 4.5 to 1 on white and on black. A
 violets and yellows, which no verdict has.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -36,11 +35,3 @@ MARKS = {
 # all kinds of colour vision.
 ARM_COLOURS = ("#0072b2", "#b28a12", "#8c19ff", "#73661d", "#c266ff", "#999654")
 INK = "#222"  # colour of text and axes
-ARMS = len(ARM_COLOURS)  # largest number of arms in one panel
-
-
-def panels(arms: Sequence[str]) -> list[list[str]]:
-    """Return the arms in groups of similar size; each group has few enough arms for one panel."""
-    count = -(-len(arms) // ARMS)
-    ends = [round(i * len(arms) / count) for i in range(count + 1)] if count else [0]
-    return [list(arms[a:b]) for a, b in zip(ends, ends[1:], strict=False)]

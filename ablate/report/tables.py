@@ -1,21 +1,28 @@
-"""Make the tables of a report: data frames whose cells are text."""
+"""Make the tables of a report: data frames whose cells are text.
 
+An estimate is treatment minus baseline, in units of the metric. An answer has only the fields that
+apply to its claim.
+"""
+
+import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pandas import DataFrame
 
 from ablate.config.labels import arm_label, factor_label
 from ablate.evidence.folder import Evidence
-from ablate.evidence.outcome import by_label, value
-from ablate.evidence.types import Run
+from ablate.evidence.outcome import by_label
+from ablate.evidence.types import Levels
 from ablate.metric.table import METRICS, NOTHING, Metric, metric_in_words, metric_of
-from ablate.phrases import listed, name_of, number_of, text
-from ablate.report.details import details
+from ablate.phrases import grouped, listed, name_of, number_of, percent, probability, text
+from ablate.record.label import value_text
+from ablate.verdict.kinds import kind_of
 from ablate.verdict.stored import at_each_budget
 from ablate.verdict.types import Combined, CombinedChange, Entry, Verdict
+from ablate.words.answer import claim_metric, deviation, direction, graded, unit_of
 
 # metrics that are shown after those of the claims, if the runs have them
 USUAL = ("test/bleu", "test/nll", "test_long/bleu")
@@ -31,6 +38,7 @@ CASES = (
     *("Mean deviation", "Interval", "Interval for equivalence", "Allowed deviation"),
     *("Needed value", *SIDES),
 )
+Fields = Iterator[tuple[str, str]]
 WORDS = re.compile(r"[^\W\d_]{3}")
 
 
@@ -46,7 +54,7 @@ def comparable(evidence: Evidence, verdict: Verdict) -> dict[str, DataFrame]:
     """Return the tables that compare claims or arms, by the names of their files."""
     claims = [*at_each_budget(verdict["claims"])]
     rows = [
-        (claim["kind"] == "exact", {**details(claim, claim), "Claim": title})
+        (claim["kind"] == "exact", {**details(claim), "Claim": title})
         for title, claim in zip(titles(claims), claims, strict=True)
     ]
     by_name = {
@@ -66,10 +74,120 @@ def _columns(fields: Iterable[str], rows: list[dict[str, str]]) -> DataFrame:
     return DataFrame([{field: row.get(field, NOTHING) for field in used} for row in rows])
 
 
+def details(claim: Any) -> dict[str, str]:
+    """Return the statistical details of a claim's result as text, by name, such as "Estimate",
+    "Interval" and "Margin".
+    """
+    parts = (_question, _estimate, _tests, _exact, _outlook)
+    return {name: value for part in parts for name, value in part(claim) if value}
+
+
+def _question(claim: Any) -> Fields:
+    yield "Claim", claim["id"]
+    yield "Kind", claim["kind"].replace("_", "-")
+    yield "Answer", graded(claim["verdict"], claim["grade"])
+    yield "Metric", claim_metric(claim).axis
+    yield "Key of the metric", claim["metric"]
+    yield "Treatment", _arm(claim["treatment"])
+    yield "Baseline", f"{claim['target']:g}" if "target" in claim else _arm(claim["baseline"])
+    yield "Both arms have", _arm(claim["where"])
+    yield "Compared with the difference at", _arm(claim["minus"])
+    if over := claim["over"]:
+        yield "Slope over", f"{factor_label(over)} [{over}], scale: {claim['scale']}"
+    if "steps" in claim:
+        yield "Optimiser steps", grouped(claim["steps"])
+
+
+def _arm(levels: Levels) -> str:
+    """Return the label of an arm with its overrides in brackets; "" without levels."""
+    overrides = ", ".join(f"{factor}={value_text(level)}" for factor, level in levels.items())
+    return f"{arm_label(levels)} [{overrides}]" if levels else ""
+
+
+def _estimate(claim: Any) -> Fields:
+    two_sided = percent(1 - claim["alpha"]), percent(1 - 2 * claim["alpha"])
+    if "cases" not in claim and claim["effect"] is not None:
+        yield "Estimate", _range(claim, [claim["effect"]])
+    if ends := claim["interval"]:
+        yield "Interval", f"{_range(claim, ends)} ({two_sided[0]} %)"
+    if ends := claim.get("interval_equivalence"):
+        yield "Interval for equivalence", f"{_range(claim, ends)} ({two_sided[1]} %)"
+    if claim["margin"] and claim["kind"] != "exact":
+        yield "Margin", f"{claim['margin']:g}"
+
+
+def _range(claim: Any, effects: Sequence[float | None]) -> str:
+    """Return an effect, or the ends of an interval, in units of the metric; "" if infinite."""
+    ends = [end for end in effects if end is not None and math.isfinite(end)]
+    signed = sorted(direction(claim) * end + 0.0 for end in ends)
+    return " to ".join(unit_of(claim).say(effect, sign=True) for effect in signed)
+
+
+def _tests(claim: Any) -> Fields:
+    noise = f" over {listed(claim['noise'])}" if claim["noise"] else ""
+    yield "Test", claim["method"] + noise
+    for side in claim["p"]:
+        yield f"p ({side}, Holm)", probability(claim["p_adjusted"].get(side))
+    if shares := claim.get("information"):
+        yield "Interim analyses", listed([f"{100 * share:.0f} %" for share in shares]) + " of seeds"
+    if "counts" in claim:
+        yield "Runs of each arm", listed(claim["counts"])
+    elif claim["p"]:
+        yield "Paired seeds", f"{claim['pairs']}"
+    failed = claim.get("failed_to_learn", {}).items()
+    yield "Failed to learn", "; ".join(f"{arm}: {n['runs']} of {n['of']}" for arm, n in failed)
+    if (control := claim.get("control")) is not None:
+        loses = "" if control["loses"] else "; it does not lose enough"
+        interval = f"; {ends}" if (ends := _range(claim, control["interval"])) else ""
+        effect = _range(claim, [control["effect"]])
+        yield "Arm that must lose", f"{control['arm']}: {effect}{interval}{loses}"
+    elif kind_of(claim).controlled:
+        yield "Arm that must lose", "none in these runs, so their sensitivity is not shown"
+
+
+def _exact(claim: Any) -> Fields:
+    if (cases := claim.get("cases")) is None:
+        return
+    worst = deviation(claim["effect"]) if cases["counted"] else ""
+    if "holding" in cases:
+        yield "Seeds that hold", f"{cases['holding']} of {claim['pairs']}"
+        yield "Mean deviation", worst
+    else:
+        yield "Cases that hold", f"{cases['counted'] - cases['broken']} of {cases['counted']}"
+        yield "Smallest value" if claim["margin"] else "Largest deviation", worst
+    limit = f"{claim['margin'] or claim['tolerance']:g}"
+    yield "Needed value" if claim["margin"] else "Allowed deviation", limit
+    if left := cases["of"] - cases["counted"]:
+        yield "Cases that do not count", f"{left}, since the check did not respond to a fault there"
+
+
+def _outlook(claim: Any) -> Fields:
+    unit, kind = unit_of(claim), kind_of(claim)
+    if (least := claim["detectable"]) is not None:
+        name = "margin" if kind.needs_margin else "effect"
+        yield f"Smallest {name} that these runs show with 80 % power", unit.say(least)
+    for side, plan in (claim["seeds_needed"] or {}).items():
+        seeds = f"{plan['seeds']:,}" if plan["seeds"] else f"more than {kind.most_seeds:,}"
+        true = f"assumed true effect: {unit.say(plan['effect'])}"
+        yield f"Seeds that show it {side} with 80 % power", f"{seeds} ({true})"
+    if len(bands := claim["sensitivity"]) > 1:  # else the answer is always the same
+        answers = [f"{graded(x['verdict'], x['grade'])} from {x['from']:.4g} on" for x in bands]
+        exact = claim["kind"] == "exact" and not claim["margin"]
+        alone = ", without Holm's correction" * ("uncorrected" in claim)
+        yield "Answer by tolerance" if exact else f"Answer by margin{alone}", "; ".join(answers)
+    if target := claim.get("time_to_target"):
+        ends = [target["updates"], *(target["interval"] or ())]
+        steps = ["more than the budget" if x is None else f"{x:,.0f}" for x in ends]
+        interval = f", interval {' to '.join(steps[1:])}" if steps[1:] else ""
+        arms = f"{arm_label(claim['baseline'])} against {arm_label(claim['treatment'])}"
+        median = f"{steps[0]} (median of {len(target['seeds'])} seeds)"
+        yield "Steps to equal validation loss", f"{median}{interval}; {arms}"
+
+
 def fields_of(claim: Entry) -> DataFrame:
     """Return a table with the details of a claim that no other table shows: field and value."""
     compared = {*(CASES if claim["kind"] == "exact" else ESTIMATES)} - {"Claim"}
-    rows = [(key, value) for key, value in details(claim, claim).items() if key not in compared]
+    rows = [(key, value) for key, value in details(claim).items() if key not in compared]
     return DataFrame(rows, columns=["Field", "Value"])
 
 
@@ -90,24 +208,25 @@ def arms(evidence: Evidence, verdict: Verdict) -> DataFrame:
     asked = [claim["metric"] for claim in verdict["claims"] if claim["metric"] != "parameters"]
     available = {metric for arm in verdict["arms"] for metric in arm["metrics"]}
     metrics = [metric for metric in dict.fromkeys([*asked, *USUAL]) if metric in available]
-    names = [named_metric(evidence, metric).named_axis for metric in metrics]
-    head = ["Arm", "Seeds", *names, "Diverged / collapsed / failed", "Reused", "Parameters"]
-    tune = evidence.study.get("tune")
-    head += [factor_label(tune["key"]).capitalize()] if tune else []
-    by_arm, rows = by_label(evidence.runs), []
+    tune, by_arm, rows = evidence.study.get("tune"), by_label(evidence.runs), []
     for arm in verdict["arms"]:
         runs = by_arm[arm["label"]]
-        values = [_spread(arm["metrics"], metric) for metric in metrics]
-        endings = " / ".join(str(dict(arm)[ending]) for ending in ENDINGS)
-        sizes = sorted({int(n) for run in runs if (n := run["metrics"].get("parameters"))})
-        size = " to ".join(f"{n:,}" for n in dict.fromkeys([*sizes[:1], *sizes[-1:]])) or NOTHING
-        reused = sum(run["reused"] for run in runs)
-        chosen = Counter(run["tuned"]["value"] for run in runs if "tuned" in run)
-        levels = [f"{level} ({count} runs)" for level, count in chosen.items()]
-        tuned = str(*chosen) if len(chosen) == 1 else listed(levels) or NOTHING
-        row = [arm["label"], str(arm["seeds"]), *values, endings, str(reused), size, tuned]
-        rows.append(row[: len(head)])
-    return DataFrame(rows, columns=head)
+        sizes = {int(n) for run in runs if (n := run["metrics"].get("parameters"))}
+        ends = dict.fromkeys([min(sizes), max(sizes)] if sizes else [])
+        row = {"Arm": arm["label"], "Seeds": str(arm["seeds"])}
+        for metric in metrics:
+            axis = named_metric(evidence, metric).named_axis
+            row[axis] = _spread(arm["metrics"], metric)
+        row["Diverged / collapsed / failed"] = " / ".join(str(dict(arm)[x]) for x in ENDINGS)
+        row["Reused"] = str(sum(run["reused"] for run in runs))
+        row["Parameters"] = " to ".join(f"{size:,}" for size in ends) or NOTHING
+        if tune:
+            chosen = Counter(run["tuned"]["value"] for run in runs if "tuned" in run)
+            levels = [f"{level} ({count} runs)" for level, count in chosen.items()]
+            label = factor_label(tune["key"]).capitalize()
+            row[label] = str(*chosen) if len(chosen) == 1 else listed(levels) or NOTHING
+        rows.append(row)
+    return DataFrame(rows)
 
 
 def named_metric(evidence: Evidence, key: str) -> Metric:
@@ -133,20 +252,17 @@ def published(evidence: Evidence, verdict: Verdict) -> DataFrame:
     rows = []
     for number in evidence.study.get("published", []):
         arm, metric = ours.get(number["arm"], {}), metric_of(number["metric"])
-        here = _spread(arm.get("metrics", {}), number["metric"])
-        names = [arm.get("label", number["arm"]), metric.axis, number["source"], number["regime"]]
-        rows.append([*names, metric.say(number["value"]), here])
-    return DataFrame(rows, columns=["Arm", "Metric", "Source", "Setting", "Published", "Here"])
-
-
-def measured(run: Run, metric: str) -> float | None:
-    """Return the value of a metric for a run; None if the run failed or the value is missing."""
-    if run["status"] == "failed":
-        return None
-    try:
-        return value(run, metric)
-    except KeyError:
-        return None
+        rows.append(
+            {
+                "Arm": arm.get("label", number["arm"]),
+                "Metric": metric.axis,
+                "Source": number["source"],
+                "Setting": number["regime"],
+                "Published": metric.say(number["value"]),
+                "Here": _spread(arm.get("metrics", {}), number["metric"]),
+            }
+        )
+    return DataFrame(rows)
 
 
 def by_effect(result: Combined) -> list[CombinedChange]:
@@ -156,37 +272,33 @@ def by_effect(result: Combined) -> list[CombinedChange]:
 
 def _changes(result: Combined) -> DataFrame:
     """Return a table of the effects of all changes, of which positive ones are better."""
-    rows = [
-        [
-            arm_label(change["level"]),
-            _gain(change["effect"], change["half_width"], result["metric"]),
-            _gain(change["average"], change["average_half_width"], result["metric"]),
-        ]
+    say = metric_of(result["metric"]).say
+
+    def gain(effect: float | None, half: float | None) -> str:
+        if effect is None:
+            return NOTHING
+        ends = "no interval" if half is None else f"{say(effect - half)} to {say(effect + half)}"
+        return f"{say(effect, sign=True)} ({ends})"
+
+    return DataFrame(
+        {
+            "Change": arm_label(change["level"]),
+            "Gain at the best rates": gain(change["effect"], change["half_width"]),
+            "Average gain over rates": gain(change["average"], change["average_half_width"]),
+        }
         for change in by_effect(result)
-    ]
-    return DataFrame(rows, columns=["Change", "Gain at the best rates", "Average gain over rates"])
-
-
-def _gain(effect: float | None, half: float | None, metric: str) -> str:
-    say = metric_of(metric).say
-    if effect is None:
-        return NOTHING
-    if half is None:
-        return f"{say(effect, sign=True)} (no interval)"
-    return f"{say(effect, sign=True)} ({say(effect - half)} to {say(effect + half)})"
+    )
 
 
 def _pairs(result: Combined) -> DataFrame:
     """Return a table of the pairs of changes that interact most."""
     say = metric_of(result["metric"]).say
-    rows = [
-        [
-            arm_label(pair["levels"]),
-            say(pair["selected"], sign=True),
-            f"{say(pair['effect'], sign=True)} ± {say(pair['error'])}",
-            f"{pair['p']:.2g}",
-        ]
+    return DataFrame(
+        {
+            "Pair": arm_label(pair["levels"]),
+            "Found in one half": say(pair["selected"], sign=True),
+            "Tested in the other": f"{say(pair['effect'], sign=True)} ± {say(pair['error'])}",
+            "p (Holm)": f"{pair['p']:.2g}",
+        }
         for pair in result["pairs"]
-    ]
-    head = ["Pair", "Found in one half", "Tested in the other (± standard error)", "p (Holm)"]
-    return DataFrame(rows, columns=head)
+    )

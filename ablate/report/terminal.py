@@ -6,8 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ablate.phrases import grouped, interpretation
-from ablate.report.combined import sentences
-from ablate.report.content import regime
+from ablate.report.content import combined_lines, regime
 from ablate.report.marks import MARKS
 from ablate.verdict.types import Answer, Entry, Verdict
 from ablate.words.answer import evidence_line, opening
@@ -26,7 +25,7 @@ def announce(console: Console, verdict: Verdict) -> None:
             when = f"  After {grouped(short['steps'])} steps: "
             line = f" {evidence_line(claim, short)}"
             console.print(when, _headed(claim, short), line, sep="", soft_wrap=True)
-    for line in sentences(verdict["combined"]) if "combined" in verdict else ():
+    for line in combined_lines(verdict["combined"]) if "combined" in verdict else ():
         console.print(f"\n{line}", soft_wrap=True)
     console.print(f"\n{bounds(verdict)}", soft_wrap=True)
     console.print(f"Setting: {regime(verdict)}.", soft_wrap=True)

@@ -14,19 +14,17 @@ from pandas import DataFrame
 
 from ablate.config.labels import experiment_title
 from ablate.evidence.folder import Evidence
-from ablate.metric.table import metric_of
 from ablate.phrases import code, grouped, interpretation, text
 from ablate.progress import track
 from ablate.record.files import finite, seal, write_json, write_text
-from ablate.report import combined, content, tables
-from ablate.report.draw.style import svg
+from ablate.report import content, tables
+from ablate.report.draw import svg
 from ablate.report.figures import SECTIONS, Figure, figures
 from ablate.verdict.conclude import conclude
 from ablate.verdict.kinds import KINDS
 from ablate.verdict.stored import RULE, Replication, asked_again, read_contest
 from ablate.verdict.types import Verdict
-from ablate.words import answer
-from ablate.words.reasons import bounds, caveat_text
+from ablate.words import answer, reasons
 
 DIGITS = 10
 LATEX = str.maketrans({"±": r"$\pm$", "<": "$<$", ">": "$>$", "²": "$^2$", "×": r"$\times$"})
@@ -40,18 +38,7 @@ TEMPLATES = Environment(
     autoescape=False,  # Markdown is escaped by `text` and `code`
 )
 TEMPLATES.filters |= {"text": text, "code": code, "grouped": grouped, "table": tables.markdown}
-TEMPLATES.globals |= {
-    "combined": combined,
-    "content": content,
-    "tables": tables,
-    "words": answer,
-    "metric_of": metric_of,
-}
-TEMPLATES.globals |= {
-    "effect_text": answer.effect_text,
-    "caveat_text": caveat_text,
-    "bounds": bounds,
-}
+TEMPLATES.globals |= {"content": content, "tables": tables, "words": answer, "reasons": reasons}
 TEMPLATES.globals |= {"title_of": experiment_title, "kinds": KINDS, "rule_of_fresh_seeds": RULE}
 
 

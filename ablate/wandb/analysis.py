@@ -17,7 +17,7 @@ from ablate.evidence.checks import FILES
 from ablate.evidence.folder import Evidence
 from ablate.phrases import name_of
 from ablate.record.files import finite
-from ablate.report.draw.style import style
+from ablate.report.draw import style
 from ablate.report.figures import figures
 from ablate.report.tables import comparable
 from ablate.verdict.types import Verdict

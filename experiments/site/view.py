@@ -12,9 +12,9 @@ from ablate.ledger.text import Entry
 from ablate.ledger.verdicts import Finding
 from ablate.metric.table import metric_of
 from ablate.phrases import listed
-from ablate.report.details import details
-from ablate.report.draw.forest import contrast, draw_effects, has_effect
-from ablate.report.draw.style import style, svg
+from ablate.report.draw import style, svg
+from ablate.report.forest import contrast, draw_effects, has_effect
+from ablate.report.tables import details
 from ablate.verdict.kinds import KINDS
 from ablate.verdict.stored import is_exact, was_trained
 from ablate.verdict.types import INCONCLUSIVE, REFUTED, SUPPORTED
@@ -81,7 +81,7 @@ class View:
     @property
     def details(self) -> dict[str, str]:
         """The numbers of this verdict as text, by name."""
-        return details(self.claim, self.claim)
+        return details(self.claim)
 
     @property
     def caveats(self) -> list[str]:

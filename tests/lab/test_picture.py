@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ablate.report.draw.style import svg
+from ablate.report.draw import svg
 from lab.picture import PICTURE, picture
 
 ROOT = Path(__file__).parents[2]

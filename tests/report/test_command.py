@@ -55,41 +55,6 @@ def test_the_log_of_a_folder_is_copied(command, folder, tmp_path):
     assert copy.read_text() == (folder / log.ANALYSIS_LOG).read_text()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("a", "b", "c"), "unknown argument c"),
-        (("nowhere",), "nowhere/study.json cannot be read: "),
-    ],
-)
-def test_mistakes_are_one_sentence(command, monkeypatch, tmp_path, arguments, message):
-    monkeypatch.chdir(tmp_path)
-    status, out, err = command("judge", *arguments)
-    assert (status, out) == (2, "")
-    assert err.startswith("ablate judge: ")
-    assert message in err
-    assert err.count("\n") == 1
-
-
-@pytest.mark.parametrize("name", ["study.json", "statistics.npz"])
-@pytest.mark.parametrize("content", [None, b"{ half of"])
-def test_missing_and_damaged_files_are_named(command, folder, name, content):
-    (folder / name).unlink()
-    if content is not None:
-        (folder / name).write_bytes(content)
-    status, out, err = command("judge", folder)
-    assert (status, out) == (2, "")
-    assert name in err
-    assert err.count("\n") == 1
-
-
-def test_study_without_claims_has_nothing_to_judge(command, evidence, tmp_path):
-    evidence(claims=[]).save(tmp_path)
-    status, _, err = command("judge", tmp_path)
-    assert status == 2
-    assert "study.claims=[]" in err
-
-
 def test_evidence_without_a_seal_is_refused(command, folder):
     path = folder / "study.json"
     path.write_text(
@@ -98,13 +63,6 @@ def test_evidence_without_a_seal_is_refused(command, folder):
     status, _, err = command("judge", folder)
     assert status == 2
     assert str(path) in err
-
-
-def test_folder_that_cannot_be_written(command, folder, tmp_path):
-    (tmp_path / "file").write_text("")
-    status, _, err = command("judge", folder, f"to={tmp_path / 'file' / 'inside'}")
-    assert status == 2
-    assert "cannot be written" in err
 
 
 def test_a_report_removes_and_writes_nothing_through_links(command, folder, tmp_path):
@@ -146,10 +104,3 @@ def test_what_latex_reads_as_commands_is_escaped():
     assert r"A\_b & 50 \% \\" in text
     assert r"x \& y & $-$0.25 $\pm$ 1 \\" in text
     assert r"a\textbackslash b\textasciicircum 2 & $<$ 0.001 \\" in text
-
-
-def test_a_table_of_foreign_runs_takes_no_tables(command, tmp_path):
-    for name in ("runs.csv", "study.yaml"):
-        (tmp_path / name).write_text("")
-    status, _, err = command("judge", tmp_path / "runs.csv", tmp_path / "study.yaml", "tables=x")
-    assert status == 2 and "tables=" in err

@@ -5,19 +5,9 @@ import pytest
 
 from ablate.evidence.folder import Evidence
 from ablate.record.files import finite
-from ablate.report.draw.screen import (
-    BETTER,
-    NOT_BETTER,
-    NOT_WORSE,
-    OPEN,
-    WORSE,
-    Component,
-    _shows,
-    components,
-    draw_components,
-)
-from ablate.report.draw.style import style
+from ablate.report.draw import style
 from ablate.report.figures import figures
+from ablate.report.screen import BETTER, NOT_BETTER, NOT_WORSE, OPEN, WORSE, _shows, components
 from ablate.verdict.conclude import conclude
 
 from .conftest import CLAIM, STUDY, make_run
@@ -149,35 +139,12 @@ def test_rates_of_failed_runs_that_decide_too_little_for_many_claims_leave_a_mar
         assert row.shows == shows
 
 
-def test_variants_have_names_with_the_usual_capitals():
-    row = Component("qk_norm", 0.1, (0.0, 0.2), BETTER, (None, None))
-    with style():
-        axes = draw_components([row], "nll", 0.05).get_axes()[0]
-    assert "QK norm" in [label.get_text() for label in axes.get_yticklabels()]
-
-
-def test_a_large_effect_does_not_set_the_scale(evidence):
-    def scale_and_texts(margin):
-        rows = components(evidence, finite(conclude(evidence)))
-        with style():
-            axes = draw_components(rows, "nll", margin).get_axes()[0]
-        return axes.get_xlim(), [text.get_text() for text in axes.texts]
-
-    (low, _), texts = scale_and_texts(0.05)
-    assert low < -0.3 and texts == []
-    (low, high), texts = scale_and_texts(0.019)
-    rows = components(evidence, conclude(evidence))
-    ends = [end for row in rows if row.name in ("same", "unclear") for end in row.interval]
-    assert low < min(ends) < max(ends) < high < low + 2 * (max(ends) - min(ends))
-    numbers = [f"{row.effect:+.2g}"[1:] for row in rows if row.name in ("good", "bad", "lost")]
-    assert len(texts) == 3 and all(any(n in text for text in texts) for n in numbers)
-
-
 def test_a_figure_stands_first_and_studies_without_a_screen_have_none(evidence):
     with style():
         drawn = [*figures(evidence, finite(conclude(evidence)))]
         assert drawn[0].name == "components"
-        names = [label.get_text() for label in drawn[0].picture.get_axes()[0].get_yticklabels()]
+        axes = drawn[0].picture.get_axes()
+    names = [label.get_text() for panel in axes for label in panel.get_yticklabels()]
     assert names[0] == "good" and set(names) == set(GAINS)
     study = {key: value for key, value in evidence.study.items() if key != "screen"}
     plain = Evidence.made_up(study, evidence.runs)

@@ -75,10 +75,6 @@ def test_no_date_of_today_and_no_path_of_this_machine(every):
     assert set(re.findall(r"20\d\d-\d\d-\d\d", everything)) <= {"2026-11-21"}
 
 
-def test_folder_stays_small(every):
-    assert sum(map(len, files(every).values())) < 600_000
-
-
 @pytest.mark.parametrize(
     ("data", "share", "warned"),
     [("multi30k", 0.1, True), ("multi30k", 1.0, False), ("toy", 0.1, False)],
@@ -92,45 +88,14 @@ def test_real_text_below_8_bleu_opens_with_a_warning(report, evidence, data, sha
     assert (first == "# made_up") != warned
 
 
-def test_the_regime_of_a_probe_has_no_steps(report, evidence):
-    assert "480 optimiser steps of" in report()
-    untranslated = report(regime={"test_sentences": {}})  # as of language models
-    assert "480 optimiser steps of" in untranslated
-    probed = evidence().runs
-    for run in probed:
-        run["metrics"] = {"probe/ratio": 1.0, "test/bleu": run["metrics"]["test/bleu"]}
-    text = report(runs=probed)
-    assert "not trained" in text and "optimiser steps of" not in text
-    assert "steps of 512 and 128 tokens" in report(regime={"tokens_per_step": [512, 128]})
-
-
-def test_a_language_model_is_tested_on_contexts(evidence):
-    from ablate.report.content import regime
-    from ablate.verdict.conclude import conclude
-    from ablate.words.reasons import caveat_text
-
-    made = evidence()
-    for task, texts in (("translation", "sentences"), ("language_model", "contexts")):
-        made.registration["components"] = {"task": task}
-        verdict = conclude(made)
-        assert f"tested on 1,000 test {texts};" in regime(verdict)
-        assert any(texts in caveat_text(caveat) for caveat in verdict["caveats"])
-
-
 def test_runs_that_went_wrong_are_counted(report):
     assert "| 1 / 1 / 1 |" in report("stability")
 
 
 def test_the_tuned_value_of_every_arm_is_shown(report):
     text = report("tuned")
-    assert "`optimizer.lr` was chosen for every arm among 0.001, 0.003 by validation nll" in text
+    assert "`optimizer.lr` was chosen for every arm among 0.001, 0.003 by `val/nll`" in text
     assert re.search(r"\| Pre-LN \| 5 \| .* \| 0.001 \|", text)
-
-
-def test_exploratory_is_said(report):
-    pattern = r"- \*\*[A-Za-z, ]+\.\*\* \(exploratory\) Pre-LN"
-    assert re.search(pattern, report("exploratory"))
-    assert "(exploratory)" not in report()
 
 
 def test_published_numbers_stand_beside_ours(report):
@@ -148,20 +113,6 @@ def test_arms_show_size_and_reuse(report):
     text = report()
     assert "2 of 10 runs had been made before" in text
     assert re.search(r"\| Pre-LN \| 5 \| 5\d\.\d\d ± .* \| 0 / 0 / 0 \| 1 \| 278,528 \|", text)
-
-
-def test_intervals_and_adjusted_p_values_are_shown(report):
-    text = report("equivalence")
-    assert "| Claim | Answer | Metric | Estimate | Interval | Interval for equivalence | " in text
-    assert "corrected for testing several claims (Holm)" in text
-    assert "| supported | parameters (count) | 5 of 5 | 256 | 300 |" in text
-
-
-def test_exact_claims_have_no_intervals_and_no_p_values(report):
-    text = report("exact")
-    assert "| Claim | Answer | Metric | Cases that hold | Largest deviation | " in text
-    assert "Holm" not in text and "Estimate" not in text
-    assert "in every case: at most 0" in text
 
 
 def asked_again(made, word, **changes):
@@ -183,16 +134,6 @@ def test_a_report_has_a_line_to_cite(report, evidence):
     line = citation(conclude(evidence()))
     assert line.startswith("ablate") and "experiment made_up, study " in line
     assert f"To cite these answers: *{line}*" in report().replace("\\", "")
-
-
-@pytest.mark.parametrize(
-    ("kind", "words"),
-    [("equivalence", ""), ("superiority", "higher"), ("non_inferiority", "not lower")],
-)
-def test_the_direction_of_a_claim_is_that_of_its_kind(kind, words):
-    claim = {"kind": kind, "metric": "test/bleu", "better": "higher", "margin": 2.0, "minus": {}}
-    (line,) = measured([claim | {"p": {}, "source": ""}])
-    assert ("claimed" in line) == bool(words) and words in line
 
 
 def test_claims_that_are_tested_alike_share_a_line():
@@ -221,3 +162,12 @@ def test_a_report_names_the_commits_of_its_runs(stated, text):
     runs = [versions | ({"commit": commit} if commit else {}) for commit in stated]
     assert commits([*runs, {"versions": {}}]) == text  # the last one failed
     assert commits([]) == "not recorded"
+
+
+def test_the_setting_of_a_probe_has_no_steps(report, evidence):
+    assert "steps 480" in report()
+    probed = evidence().runs
+    for run in probed:
+        run["metrics"] = {"probe/ratio": 1.0, "test/bleu": run["metrics"]["test/bleu"]}
+    text = report(runs=probed)
+    assert "not trained" in text and "steps 480" not in text

@@ -2,11 +2,9 @@
 
 import pytest
 
-from ablate.config.labels import option_label
 from ablate.metric.table import metric_in_words, metric_of
-from ablate.phrases import interpretation, listed, percent, probability, text
+from ablate.phrases import interpretation, percent, text
 from ablate.words.answer import interval_text
-from ablate.words.reasons import bounds
 
 
 @pytest.mark.parametrize(
@@ -37,40 +35,13 @@ def test_numbers_have_the_digits_that_are_worth_printing(metric, value, printed)
     assert metric_of(metric).say(value) == printed
 
 
-def test_differences_have_a_sign():
-    assert metric_of("test/bleu").say(2.5, sign=True) == "+2.50"
-
-
-def test_probabilities():
-    assert [probability(p) for p in (0.0001, 0.0312, 1.0, None)] == [
-        "< 0.001",
-        "0.031",
-        "1.000",
-        "-",
-    ]
-
-
 def test_an_interval_that_ends_at_0_has_no_negative_0():
     assert interval_text([0.0, 1.0], 0.95, metric_of("test/nll"), -1) == "95 % CI -1.000 to 0.000"
-
-
-def test_all_corpora_of_a_study_have_their_labels():
-    trained = {"claims": [], "components": {}, "arms": []}
-    regime = {"data": ["toy", "multi30k", "shakespeare"], "steps": 10}
-    corpora = [option_label("data", name) for name in ("toy", "multi30k", "shakespeare")]
-    assert f"on {listed(corpora)}, 10 steps" in bounds({**trained, "regime": regime})
 
 
 def test_confidence_levels_are_not_rounded():
     alphas = (0.05, 0.1, 0.07, 0.025, 0.005, 0.0001)
     assert [percent(1 - alpha) for alpha in alphas] == ["95", "90", "93", "97.5", "99.5", "99.99"]
-
-
-def test_lists():
-    assert listed([]) == ""
-    assert listed(["a"]) == "a"
-    assert listed(["a", "b", "c"]) == "a, b and c"
-    assert listed([1, 2], "or") == "1 or 2"
 
 
 def test_what_is_no_markup_stays_readable():

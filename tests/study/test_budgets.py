@@ -9,7 +9,7 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import first_at
 from ablate.ledger.headline import headline
 from ablate.ledger.verdicts import collect
-from ablate.report.details import details
+from ablate.report.tables import details
 from ablate.report.write import write_report
 from ablate.verdict import floor
 from ablate.verdict.conclude import conclude
@@ -73,8 +73,8 @@ def test_a_claim_has_a_verdict_at_each_budget(at_both):
     assert entry["short"]["effect"] == pytest.approx(10.025)
     assert "Pre-LN against Post-LN: +0.10 test BLEU" in entry["evidence"]
     assert "Pre-LN against Post-LN: +10.03 test BLEU" in entry["short"]["evidence"]
-    assert details(entry, entry)["Optimiser steps"] == "2,400"
-    assert details(entry, entry["short"])["Optimiser steps"] == "600"
+    assert details(entry)["Optimiser steps"] == "2,400"
+    assert details({**entry, **entry["short"]})["Optimiser steps"] == "600"
 
 
 def test_each_verdict_is_the_one_that_its_budget_has_alone(at_both):
@@ -158,7 +158,7 @@ def test_the_time_to_target_is_a_median_that_knows_censored_seeds(at_both):
     assert needed["of_seeds"] == pytest.approx([900, 1200, 1500, 1500, 1500, 1800, None])
     assert needed["updates"] == pytest.approx(1500)
     assert needed["interval"] == pytest.approx([900, None])
-    assert details(only(both), short)["Steps to equal validation loss"] == (
+    assert details({**only(both), **short})["Steps to equal validation loss"] == (
         "1,500 (median of 7 seeds), interval 900 to more than the budget; Post-LN against Pre-LN"
     )
 
@@ -188,7 +188,7 @@ def test_files_report_and_ledger_have_both(at_both, tmp_path):
     report = (folder / "report.md").read_text()
     assert "**Refuted: too small to matter.** (models were still improving) Pre-LN beats" in report
     assert "After 600 of 2,400 steps: **Supported.** Pre-LN against Post-LN" in report
-    assert "2,400 optimiser steps of 512 tokens, also tested after 600 steps" in report
+    assert "; steps 2,400; " in report and "; short 600" in report
     by_claim = collect(folder.parent)
     (of_claim,) = by_claim.values()
     findings = sorted(of_claim, key=lambda finding: finding.steps, reverse=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ablate.report.details import details as named
+from ablate.report.tables import details as named
 from ablate.verdict.conclude import conclude
 
 
@@ -19,7 +19,7 @@ def details(evidence, claim, run):
         asked = claim(**{"metric": "test/bleu", **changes})
         judged = evidence(runs, asked, factors=["model.n_heads"])
         (entry,) = conclude(judged)["claims"]
-        return named(entry, entry)
+        return named(entry)
 
     return make
 
@@ -37,7 +37,7 @@ def test_an_estimate_is_the_treatment_without_the_baseline(details):
 @pytest.mark.parametrize(
     ("losses", "loss"),
     [
-        ([0.9, 1.0, 1.1], "1 head: {}1.000 ({}"),
+        ([0.9, 1.0, 1.1], "1 head: {}1.000; {}"),
         ([1.0, 1.0, 1.0], "1 head: {}1.000; it does not lose enough"),  # equal: no interval
     ],
 )

@@ -66,7 +66,7 @@ def test_a_sweep_ends_in_verdicts_and_a_report(ablate, tmp_path):
     assert "Pre-LN, warm-up" in done.stdout
     assert by_id["preln_solves_gradient_problem"]["evidence"] in done.stdout
     assert verdict["regime"]["data"] == "toy"
-    assert "2 seeds per arm; tested on" in done.stdout
+    assert "; test_sentences " in done.stdout
     assert not verdict["exploratory"]
     assert (sweep / "report.md").read_text().startswith("# Pre-LN and Post-LN")
     assert len((sweep / "runs.jsonl").read_text().splitlines()) == 8

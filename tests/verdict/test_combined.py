@@ -7,7 +7,7 @@ import pytest
 
 from ablate.config.combinations import plan_of, recipes
 from ablate.evidence.folder import Evidence
-from ablate.report.combined import sentences
+from ablate.report.content import combined_lines as sentences
 from ablate.verdict.designs import combined
 from ablate.verdict.kinds import kind_of
 

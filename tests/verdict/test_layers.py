@@ -9,7 +9,7 @@ import pytest
 from ablate.config.labels import option_label
 from ablate.config.location import CONF
 from ablate.phrases import in_sentence
-from ablate.report.details import details
+from ablate.report.tables import details
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADLINE = 25  # words at most
@@ -48,7 +48,7 @@ def test_an_undecided_answer_names_its_margin():
 
 def test_the_details_are_fields_with_labels_and_keys():
     for name, claim, answer in answers():
-        fields = details(claim, answer)
+        fields = details({**claim, **answer})
         assert fields["Claim"] == claim["id"], name
         assert fields["Key of the metric"] == claim["metric"], name
         for factor in claim["treatment"]:

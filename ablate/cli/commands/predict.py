@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.metric.table import metric_of
     from ablate.plan.prediction import prediction, seeds_of, study_file
     from ablate.record.files import write_text
-    from ablate.report.combined import expected
+    from ablate.report.figures import expected_gains
     from ablate.sweep.load import from_folder
 
     folder, target = Path(arguments.folder).expanduser(), arguments.to
@@ -47,9 +47,9 @@ def run(arguments: argparse.Namespace) -> None:
     write_text(target, study_file(evidence, design, result))
     metric, first = metric_of(result["metric"]), arm_label(result["best"]["first"])
     print(f"Predicted gain over {first} in {metric.axis}, with the 95 % interval:")
-    for arm in expected(result):
-        low, high = (metric.say(arm.gain + end) for end in (-arm.half_width, arm.half_width))
-        print(f"  {arm.name}: {metric.say(arm.gain, sign=True)} ({low} to {high})")
+    for row in expected_gains(result):
+        low, high = map(metric.say, row.interval)
+        print(f"  {row.name}: {metric.say(row.effect, sign=True)} ({low} to {high})")
     config_dir = shlex.quote(str(target.parent.parent))
     print(f"{target}: at most seven arms, {seeds_of(result)} fresh seeds. To test the prediction:")
     print(f"  python -m ablate --config-dir {config_dir} +experiment={target.stem} -m")

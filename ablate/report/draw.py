@@ -1,35 +1,115 @@
-"""Draw the values of runs: learning curves, a metric against the levels of a factor, and the metric
-of every run.
+"""Draw learning curves, and a metric against the levels of a factor, in the style of all figures.
+
+Arms differ in colour (ablate.report.marks) and in line style, so that figures can be printed in
+grey. Text in a figure stays text in the SVG file.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import io
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from statistics import fmean, median
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+import matplotlib as mpl
+from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatter
 
 from ablate.config.labels import factor_label, option_name
 from ablate.evidence.types import Curve
 from ablate.metric.table import metric_of
 from ablate.record.label import value_text
-from ablate.report.draw.style import LABEL, LINE, WIDTH, add_legend, folded, log_y, name_rows
 from ablate.report.marks import ARM_COLOURS, INK
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+CLIP_PATH = re.compile(r'(?<=<clipPath id=")\w+(?=")')
+WIDTH = 6.5  # width of a figure in inches
+LINE = 0.142  # height of a text line in inches
+LABEL = 70  # largest number of letters in a line of the label of an x-axis
+GRID = "#bbbbbb"
+LINES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)), (0, (8, 2)), (0, (3, 1, 1, 1, 1, 1)))
+STYLE: dict[Any, Any] = {
+    "font.sans-serif": ["DejaVu Sans"],
+    "text.parse_math": False,  # names of arms and metrics are no formulas
+    "font.size": 9,
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 8.5),
+    "legend.frameon": False,
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right"), False),
+    "axes.prop_cycle": cycler(
+        color=ARM_COLOURS * 6,
+        linestyle=[LINES[(line + line // 6) % 6] for line in range(36)],  # no pair twice
+    ),
+    "axes.grid": True,
+    "grid.color": GRID,
+    "grid.alpha": 0.4,
+    "lines.linewidth": 1.6,
+    "savefig.transparent": True,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "ablate",
+}
 METRICS = ("val/nll", "val/bleu")
 PANEL = len(ARM_COLOURS)  # largest number of learning curves in a panel
 ASIDE = 0.16  # width of the space for the marks of all lines; the distance of two levels is 1
 TICK = 14  # largest number of letters in a line of a tick label
 ROOM = 80  # number of letters that fit side by side below the axis
-SPREAD = 0.6  # height of the dots of an arm, by seed; the distance of two arms is 1
-WRONG = {"diverged": "x", "collapsed": "+"}  # markers of runs that did not finish
 
 Curves = Mapping[str, Mapping[int, Curve]]  # by arm and seed
 Points = dict[str, dict[object, list[float]]]  # for each line and level, the values of all seeds
-Dot = tuple[int, float, str]  # seed, value and status of a run
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Apply the style of ablate's figures in a `with` block, whatever the user's matplotlib
+    settings are.
+    """
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(STYLE)
+        yield
+
+
+def log_y(axes: Axes) -> None:
+    """Use a logarithmic y-axis whose labels are plain numbers instead of powers of ten."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(LogFormatter())
+    axes.yaxis.set_minor_formatter(LogFormatter())
+
+
+def add_legend(axes: Axes) -> None:
+    """Name the lines of a panel to the right of it, if there are several."""
+    handles, names = axes.get_legend_handles_labels()
+    if len(names) > 1:
+        labels = [folded(name, 24) for name in names]
+        axes.legend(handles, labels, loc="center left", bbox_to_anchor=(1, 0.5))
+
+
+def folded(label: str, width: int = 30) -> str:
+    """Return a label, wrapped to lines of `width` letters.
+
+    Words are cut only if a word is longer than 1.5 lines.
+    """
+    cut = any(len(word) > 1.5 * width for word in label.split())
+    return "\n".join(wrap(label, width, break_long_words=cut)) or label
+
+
+def svg(figure: Figure) -> str:
+    """Return a figure as an SVG file that is always the same for the same data: no date, no random
+    ids.
+    """
+    file = io.StringIO()
+    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    with style():
+        figure.savefig(file, format="svg", metadata=nothing)
+    text = file.getvalue()
+    # clip paths are named by a hash of sizes whose last digits differ from run to run
+    for number, name in enumerate(dict.fromkeys(CLIP_PATH.findall(text))):
+        text = text.replace(name, f"clip{number}")
+    return text
 
 
 def draw_curves(curves: Curves) -> Figure:
@@ -126,29 +206,3 @@ def _ticks(factor: str, levels: Sequence[object]) -> list[str]:
     names = [option_name(factor, x) or name for x, name in zip(levels, names, strict=True)]
     width = min(TICK, ROOM // max(1, len(levels)))
     return [folded(name.replace("_", "_ "), width).replace("_ ", "_") for name in names]
-
-
-def draw_runs(label: str, points: Mapping[str, Sequence[Dot]]) -> Figure:
-    """Draw a row of dots for each arm, with the arm's mean as a line.
-
-    Args:
-        label: label of the metric, for the axis.
-        points: the runs of every arm.
-    """
-    names = [folded(arm) for arm in points]
-    lines = max((name.count("\n") + 1 for name in names), default=1)
-    height = 0.75 + max(0.34, LINE * lines + 0.06) * len(names)
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
-    axes = figure.subplots()
-    seeds = sorted({seed for runs in points.values() for seed, _, _ in runs})
-    for row, runs in enumerate(points.values()):
-        for seed, value, status in runs:
-            y = SPREAD * (0.5 - (seeds.index(seed) + 0.5) / len(seeds)) - row
-            axes.plot([value], [y], WRONG.get(status, "o"), color=ARM_COLOURS[0], markersize=4)
-        if len(runs) > 1:
-            mean = fmean(value for _, value, _ in runs)
-            axes.plot([mean] * 2, [-row - 0.4, -row + 0.4], "-", color=INK)
-    name_rows(axes, names)
-    axes.grid(axis="y", visible=False)
-    axes.set_xlabel(folded(label, LABEL))
-    return figure

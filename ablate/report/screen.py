@@ -1,42 +1,33 @@
-"""Compare the variants of a screen (a study that compares many variants with one baseline), and
-draw a row for each variant.
-"""
+"""Compare the variants of a screen (a study that compares many variants with one baseline)."""
 
 import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from typing import NamedTuple
 
 from ablate.config.labels import arm_label, spelled
 from ablate.config.screen import BASELINE, FACTOR
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Screen
-from ablate.report.draw.style import WIDTH, draw_margin, folded, name_rows
-from ablate.report.marks import ARM_COLOURS, INK, MARKS
+from ablate.report.forest import Row
+from ablate.report.marks import ARM_COLOURS, MARKS
 from ablate.stats.ties import at_most
 from ablate.verdict.kinds import kind_of
 from ablate.verdict.types import INCONCLUSIVE, REFUTED, SMALL, Entry, Verdict
 
-FAR = 10  # the axis has no effects of more margins
 TIME, MEMORY = "measure/microseconds", "measure/bytes"  # metrics of ablate.measure.training_cost
 BETTER, WORSE, OPEN = "better", "worse", "undecided"
 NOT_WORSE = f"at most the margin {WORSE}, or {BETTER}"
 NOT_BETTER = f"at most the margin {BETTER}, or {WORSE}"
-# colour and marker for each value of `Component.shows`
+# colour, marker and short name for each value of `Component.shows`
 LOOKS = {
-    BETTER: (MARKS["supported"].colour, "o"),
-    NOT_WORSE: (ARM_COLOURS[0], "^"),
-    OPEN: (MARKS["inconclusive"].colour, "D"),
-    NOT_BETTER: (ARM_COLOURS[0], "v"),
-    WORSE: (MARKS["refuted"].colour, "s"),
+    BETTER: (MARKS["supported"].colour, "o", BETTER),
+    NOT_WORSE: (ARM_COLOURS[0], "^", "not worse"),
+    OPEN: (MARKS["inconclusive"].colour, "D", OPEN),
+    NOT_BETTER: (ARM_COLOURS[0], "v", "not better"),
+    WORSE: (MARKS["refuted"].colour, "s", WORSE),
 }
 
 
-@dataclass(frozen=True)
-class Component:
+class Component(NamedTuple):
     """A variant of a screen, compared with the baseline.
 
     `shows` says what the verdict shows about the variant, such as `BETTER`. `effect` and
@@ -148,51 +139,10 @@ def _cost(evidence: Evidence, name: str, metric: str) -> float | None:
     return statistics.median(ratios) if ratios else None
 
 
-def draw_components(rows: Sequence[Component], metric: str, margin: float) -> Figure:
-    """Draw a row for each variant of a screen, in the given order.
-
-    Args:
-        rows: the variants.
-        metric: label of the axis of effects, with the unit.
-        margin: smallest difference that matters; 0 if there is none.
-    """
-    costs = [(name, [row.costs[i] for row in rows]) for i, name in enumerate(("time", "memory"))]
-    costs = [(name, ratios) for name, ratios in costs if any(ratios)]
-    figure = Figure(figsize=(WIDTH, 1.8 + 0.24 * len(rows)), layout="constrained")
-    widths = [3] + [1] * len(costs)
-    gains, *panels = figure.subplots(
-        1, len(widths), squeeze=False, sharey=True, width_ratios=widths
-    )[0]
-    _draw_gains(gains, rows, margin)
-    gains.set_xlabel(f"gain over the baseline,\n{metric}")
-    for panel, (name, ratios) in zip(panels, costs, strict=True):
-        panel.axvline(1, color=INK, linestyle="-", linewidth=0.9, zorder=1)
-        panel.plot(np.array(ratios, dtype=float), -np.arange(len(rows)), "o", color=INK, ms=3.5)
-        panel.set_xlabel(f"{name},\ntimes that of\nthe baseline")
-        panel.tick_params(axis="y", length=0)
-        panel.margins(x=0.15)
-    handles, shows = gains.get_legend_handles_labels()
-    by_name = dict(zip(shows, handles, strict=True))
-    figure.legend(by_name.values(), by_name.keys(), loc="outside lower center", ncols=2)
-    return figure
-
-
-def _draw_gains(axes: Axes, rows: Sequence[Component], margin: float) -> None:
-    """Draw the gain of every variant; a number in place of a mark is a gain outside of the axis."""
-    draw_margin(axes, (-margin, margin) if margin else ())
-    # with very large effects on the axis, no difference between the others could be seen
-    far = [row for row in rows if margin and abs(row.effect) > FAR * margin]
-    beside = axes.get_yaxis_transform()
-    for place, row in enumerate(rows):
-        colour, marker = LOOKS[row.shows]
-        if row in far:
-            text = f"{row.effect:+.2g}".replace("-", "\N{MINUS SIGN}")
-            left = row.effect < 0
-            x, side, text = (0.01, "left", f"◀ {text}") if left else (0.99, "right", f"{text} ▶")
-            axes.text(x, -place, text, transform=beside, ha=side, va="center", color=colour)
-            continue
-        axes.plot(row.interval or [row.effect] * 2, [-place] * 2, "-", color=colour)
-        axes.plot([row.effect], [-place], marker, color=colour, label=row.shows)
-    axes.margins(x=0.2 if far else 0.05)
-    axes.locator_params(axis="x", nbins=6)
-    name_rows(axes, [folded(spelled(row.name)) for row in rows])
+def row_of(variant: Component) -> Row:
+    """Return the row of a variant in a forest plot, with its costs on the right."""
+    colour, marker, word = LOOKS[variant.shows]
+    costs = ["-" if ratio is None else f"{ratio:.2f}" for ratio in variant.costs]
+    word = f"{word}; {', '.join(costs)}" if any(variant.costs) else word
+    ends = variant.interval or ()
+    return Row(spelled(variant.name), variant.effect, ends, colour, marker, word=word)
