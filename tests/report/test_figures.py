@@ -108,6 +108,16 @@ def test_effects_show_interval_margin_and_every_seed(evidence):
     assert claim["verdict"] in [text.get_text() for text in axes.texts]
 
 
+def test_the_predicted_gain_stands_below_the_reached_gain(evidence):
+    made = evidence()
+    predicted = {"predicted": {"gain": 2.0, "error": 0.5, "df": 9.0}}
+    claim = {**made.study["claims"][0], **conclude(made)["claims"][0], **predicted}
+    with style():
+        (axes,) = draw_effects([claim]).get_axes()
+    assert [label.get_text() for label in axes.get_yticklabels()][1] == "predicted"
+    assert any(np.array_equal(line.get_xdata(), [2.0]) for line in axes.get_lines())
+
+
 def test_exact_claims_show_every_case_within_the_tolerance(evidence):
     axes = all_axes(drawn(evidence("equivalence"))["effects"])[-1]
     points = [line.get_xdata() for line in axes.get_lines()]

@@ -86,4 +86,4 @@ def test_thirds_are_joined_judged_and_predict_the_best_recipe(
     answers = json.loads((folder / "verdict.json").read_text())["claims"]
     assert answers[0]["verdict"] == "supported" and "was predicted" in answers[0]["evidence"]
     assert {seed for claim in answers for seed in claim["seeds"]} == {15, 16, 17}
-    assert Path(folder / "figures" / "prediction.svg").exists()
+    assert Path(folder / "figures" / "effects.svg").exists()
