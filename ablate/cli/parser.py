@@ -165,7 +165,7 @@ class Parser(argparse.ArgumentParser):
         Raises:
             UserError: an argument is unknown or missing, or its value is not allowed.
         """
-        own, overrides = [], []
+        arguments, overrides = [], []
         for before, word in pairwise(["", *words]):
             name, equals, value = word.partition("=")
             group = f"{name.partition('.')[0]}."
@@ -173,18 +173,22 @@ class Parser(argparse.ArgumentParser):
             is_override = word.startswith("~") or (equals and not word.startswith("-"))
             key = name if name in self.keys else group
             if name in self._option_string_actions or (option and option.nargs is None):
-                own.append(word)  # an option, or a value such as a=b.csv in `--source a=b.csv`
+                arguments.append(
+                    word
+                )  # an option, or a value such as a=b.csv in `--source a=b.csv`
             elif equals and key in self.keys and name != group:
                 if not value:
                     raise UserError(f"{name}= has no value")
-                own.append(f"--{word}" if key == name else f"--{key}={word.removeprefix(key)}")
+                arguments.append(
+                    f"--{word}" if key == name else f"--{key}={word.removeprefix(key)}"
+                )
             elif self.takes_flags or (self.takes_overrides and is_override):
                 overrides.append(word)
             elif PAIR.match(word):
                 raise UserError(self._unknown(f"{name}="))
             else:
-                own.append(word)
-        namespace, extra = self.parse_known_args(own)
+                arguments.append(word)
+        namespace, extra = self.parse_known_args(arguments)
         if extra:
             raise UserError(self._unknown(extra[0]))
         namespace.overrides = overrides

@@ -180,10 +180,13 @@ def _seconds(run: Run, job: Job | None) -> float:
     """Return the seconds of an earlier run, including the steps that only its short budget took."""
     if job is None or job.short is None or "short" not in run:
         return run["seconds"]
-    return run["seconds"] + _apart(job) / job.short.config.budget.steps * run["short"]["seconds"]
+    return (
+        run["seconds"]
+        + _separate_steps(job) / job.short.config.budget.steps * run["short"]["seconds"]
+    )
 
 
-def _apart(job: Job | None) -> int:
+def _separate_steps(job: Job | None) -> int:
     """Return the number of steps that only the short budget of a run takes.
 
     `job` is the job of the run, if the checks of the sweep have resolved it.
@@ -217,7 +220,7 @@ class Sample(NamedTuple):
             return self.rest
         validations = -(-config.budget.steps // config.budget.validate_every)
         tests = int(bool(config.test_splits)) * (2 if job is not None and job.short else 1)
-        steps = config.budget.steps + _apart(job)
+        steps = config.budget.steps + _separate_steps(job)
         return self.rest + steps * self.step + validations * self.validation + tests * self.test
 
 
