@@ -101,12 +101,6 @@ def test_a_norm_is_over_all_parameters_of_a_layer():
     torch.testing.assert_close(norms["encoder.1"], whole)
 
 
-def test_before_clipping(fit):
-    _, free, _ = fit(1)
-    _, clipped, _ = fit(1, gradient_clip_val=1e-6)
-    assert clipped.metrics() == free.metrics()
-
-
 def test_a_resumed_run_has_the_values_of_an_undisturbed_one(fit):
     _, whole, _ = fit(4)
     _, half, checkpoint = fit(2)

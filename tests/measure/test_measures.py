@@ -11,7 +11,6 @@ from ablate.train.job import make_model, prepare_data
 from ablate.train.module import Training
 from ablate.train.resolve import resolve
 from ablate.train.run import run
-from experiments.positions_inside.measure import Positions
 from experiments.shared.measure.gold import sentences
 from experiments.shared.measure.inside import watched
 from experiments.shared.measure.layers import Layers, without_last_layer
@@ -59,15 +58,6 @@ def test_a_head_that_copies_its_own_word_is_seen(data, model):
     assert before["equal_shares_encoder"] < 2 < after["equal_shares_encoder"]
     assert before["tiny_found"] < after["tiny_found"]
     assert set(after) == set(Heads.measures)
-
-
-def test_places_are_read_only_where_they_are_given(data, model):
-    untrained = model("model.d_model=32")
-    given, hidden = (
-        Positions(given=given, sentences=20)(untrained, data) for given in (True, False)
-    )
-    assert given["place"] > 0.2 > hidden["place"]
-    assert set(given) == set(Positions.measures)
 
 
 def test_sizes_of_layers(data, model, text):

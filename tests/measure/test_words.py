@@ -1,19 +1,15 @@
 """What measures find in weights that are known."""
 
-import math
-
 import pytest
 import torch
 
 from experiments.cross_attention_alignment.measure import rightly, shares
-from experiments.positions_inside.measure import linear_r2, share_of_groups
 from experiments.shared.measure.gold import Gold, sentences
 from experiments.shared.measure.links import offset_links
 from experiments.shared.measure.words import between_words, hits
 from experiments.what_embeddings_learn.measure import (
     above_largest_class,
     best_dimension,
-    neighbours,
 )
 from experiments.what_heads_do.heads import profiles_apart
 
@@ -66,18 +62,6 @@ def test_alignments_are_held_against_the_trees():
     assert rightly(turned, gold).mean() < 0.2
 
 
-def test_neighbours_of_one_class_are_near_where_classes_are(random):
-    classes = torch.arange(40) % 2
-    counts = torch.full((40,), 9.0)
-    noise = torch.randn(40, 8, generator=random, dtype=torch.float64)
-    assert neighbours(noise, classes, counts) == pytest.approx(0.5, abs=0.05)
-    clustered = noise + 9 * torch.nn.functional.one_hot(classes, 8)
-    assert neighbours(clustered, classes, counts) > 0.95
-    assert math.isnan(
-        neighbours(clustered, classes, counts + 90 * classes)
-    )  # none of like frequency
-
-
 def test_a_class_in_a_direction_is_read_and_one_in_a_dimension_seen(random):
     classes = torch.arange(60) % 2
     noise = torch.randn(60, 8, generator=random, dtype=torch.float64)
@@ -87,17 +71,6 @@ def test_a_class_in_a_direction_is_read_and_one_in_a_dimension_seen(random):
     single = noise + 5 * classes[:, None] * torch.eye(8)[3]
     turn = torch.linalg.qr(torch.randn(8, 8, generator=random, dtype=torch.float64)).Q
     assert best_dimension(single, classes == 1) > 0.99 > best_dimension(single @ turn, classes == 1)
-
-
-def test_a_linear_place_is_read_on_other_rows(random):
-    x = torch.randn(300, 5, generator=random, dtype=torch.float64)
-    place = x @ torch.arange(5.0, dtype=torch.float64)
-    assert linear_r2((x[:200], place[:200]), (x[200:], place[200:])) > 0.99
-    other = torch.randn(300, generator=random, dtype=torch.float64)
-    assert linear_r2((x[:200], other[:200]), (x[200:], other[200:])) < 0.1
-    groups = torch.arange(300) % 3
-    assert share_of_groups(groups.double(), groups) == pytest.approx(1)
-    assert share_of_groups(other, groups) < 0.05
 
 
 def test_habits_count_and_chance_does_not(random):

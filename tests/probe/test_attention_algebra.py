@@ -50,26 +50,3 @@ def test_queries_keys_and_values_of_other_words_are_seen(probed, monkeypatch, n_
     metrics = probed()
     assert metrics["layer_error"] > 0.01
     assert (metrics["columns_error"] > 0.01) == (n_maps == 1)
-
-
-def test_heads_that_are_cut_by_view_are_seen(probed, monkeypatch):
-    from ablate.model.attention.multi_head import MultiHeadAttention
-
-    def merge(self, heads, x):
-        return self.output(heads.reshape(len(heads), -1, self.n_heads * self.d_head))
-
-    monkeypatch.setattr(MultiHeadAttention, "merge", merge)
-    metrics = probed()
-    assert min(metrics["matrix_error"], metrics["heads_error"]) > 0.01
-
-
-def test_a_kernel_that_mixes_rows_or_takes_any_values_is_seen(probed, monkeypatch):
-    from ablate.model.attention.explicit import Explicit
-
-    def mixed(self, q, k, v, mask, bias):
-        return (v.mean(2, keepdim=True) * q.mean()).expand(*q.shape[:3], -1)
-
-    monkeypatch.setattr(Explicit, "forward", mixed)
-    metrics = probed("model/attention=explicit")
-    assert metrics["other_rows"] > 1e-3
-    assert metrics["unequal_accepted"] > 2  # also with more values than keys

@@ -74,21 +74,6 @@ def test_bytes_are_counted_while_they_live():
     assert costs["calls"] == 6
 
 
-def test_steps_wait_for_each_other():
-    x, y = torch.ones(4), torch.ones(4)
-
-    def apart():
-        return [x + 1, y + 1, x * y]
-
-    def chained():
-        z = x + 1
-        z.mul_(2)  # in place, seen through another name of the same memory
-        return z.view(2, 2).exp()
-
-    assert counted(apart)["steps"] == 1
-    assert counted(chained)["steps"] == 3
-
-
 @pytest.mark.slow
 def test_memory_of_the_system():
     sizes = dict(length=1024, sentences=1, d_model=16, n_heads=2)

@@ -21,22 +21,6 @@ def test_every_edge_of_a_transformer_is_where_the_figure_has_it(cut, residual):
     assert min(metrics.values()) > SOMETHING  # controls, and what other readings would hide
 
 
-@pytest.mark.parametrize("part", ["key"])
-def test_decoder_layers_with_the_same_keys_or_values_are_noticed(cut, monkeypatch, part):
-    from experiments.dataflow import probe as dataflow
-
-    plain = dataflow.trace
-
-    def shared(*given, **keys):
-        traced = plain(*given, **keys)
-        first = getattr(traced.heads["decoder.0.cross"], part)
-        second = traced.heads["decoder.1.cross"]._replace(**{part: first})
-        return traced._replace(heads=traced.heads | {"decoder.1.cross": second})
-
-    monkeypatch.setattr(dataflow, "trace", shared)
-    assert cut()["layers_apart"] < NOTHING
-
-
 def test_an_attention_that_reads_another_edge_is_noticed(cut, monkeypatch):
     from ablate.model.attention.multi_head import SelfAttention
 

@@ -36,13 +36,6 @@ def test_larger_initial_values_are_seen(measure, drawn):
     assert metrics["loss_gap"] > 0.5  # the output is the embedding again
 
 
-def test_an_output_that_repeats_its_input_is_seen(measure, drawn):
-    drawn(4.0)
-    metrics = measure("initial_scale", "model.d_model=64", **SMALL)
-    assert metrics["echo"] > 0.3
-    assert metrics["mirrored"] > 0.9
-
-
 def test_scores_of_unit_vectors_have_unit_deviation(measure):
     metrics = measure("initial_scores", maps="unit", draws=4)
     assert metrics["error"] < 0.1 < metrics["unscaled"]

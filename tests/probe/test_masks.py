@@ -86,14 +86,3 @@ def test_torch_and_its_masks(measure):
     assert metrics["other_length_refused"] == 1
     assert metrics["buffer_faults"] == 0 < metrics["transient_faults"] < metrics["attribute_faults"]
     assert metrics["trained"] > SOMETHING
-
-
-def test_a_mask_that_torch_would_not_apply_is_noticed(measure, monkeypatch):
-    plain = torch.nn.MultiheadAttention.forward
-
-    def unmasked(self, *args, key_padding_mask=None, **kwargs):
-        return plain(self, *args, **kwargs)
-
-    monkeypatch.setattr(torch.nn.MultiheadAttention, "forward", unmasked)
-    metrics = measure("torch_library", draws=1)
-    assert min(metrics["key_bool"], metrics["key_uint8"], metrics["layer_true"]) > SOMETHING

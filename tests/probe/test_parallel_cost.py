@@ -42,20 +42,8 @@ def test_batches_give_the_states_of_sentences_alone(measure):
     assert batched["control"] > 1e-3
 
 
-def test_a_missing_mask_is_noticed(measure):
-    metrics = measure("batch_cost", *DATA, "model/padding=none", batching="to_longest", **BRIEF)
-    assert metrics["difference"] > 1e-3
-
-
 def test_jacobi_takes_no_more_passes_than_greedy(measure):
     metrics = measure("decoding_passes", draws=3, length=6, sentences=4)
     assert metrics["different"] == 0
     assert 1 <= metrics["jacobi"] <= metrics["greedy"]
     assert metrics["saved"] == metrics["greedy"] - metrics["jacobi"]
-
-
-def test_another_translation_is_noticed(measure, monkeypatch):
-    monkeypatch.setattr(
-        "experiments.parallel_decoding.search.settled", lambda guess, *_: guess[:, 0] > 0
-    )
-    assert measure("decoding_passes", draws=3, length=6, sentences=4)["different"] > 0

@@ -30,18 +30,3 @@ def test_a_search_that_takes_the_second_best_is_seen(probed, monkeypatch):
         monkeypatch.setattr(module, "largest", worse)
     metrics = probed()
     assert min(metrics[name] for name in ("greedy", "beam_one", "beam_two")) > 0.2
-
-
-def test_controls_are_what_a_beam_that_is_too_small_measures(probed, monkeypatch):
-    from experiments.search_reference import probe as search_reference
-
-    expected, plain = probed(), search_reference.n_best
-
-    def smaller(beam, *given):
-        beam.size = 1
-        return plain(beam, *given)
-
-    monkeypatch.setattr(search_reference, "n_best", smaller)
-    metrics = probed()
-    for name in ("beam_two", "kept", "missing"):
-        assert metrics[name] == metrics[f"{name}_control"] == expected[f"{name}_control"] > 0

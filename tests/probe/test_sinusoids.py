@@ -39,15 +39,6 @@ def test_halves_rename_columns_and_other_frequencies_do_not(probed):
     assert min(halves["pair"], halves["rises"]) > SOMETHING
 
 
-def test_sines_and_cosines_of_other_frequencies_are_seen(probed, monkeypatch):
-    from ablate.model.position.added import Sinusoidal
-    from experiments.position_formula_2.spelled import every_column
-
-    monkeypatch.setattr(Sinusoidal, "formula", lambda self, at, width: every_column(at, width))
-    metrics = probed("sinusoidal")
-    assert min(metrics[law] for law in LAWS if law != "rises") > SOMETHING
-
-
 def test_positions_that_repeat_are_seen(probed, monkeypatch):
     from ablate.model.position.added import Sinusoidal
 
