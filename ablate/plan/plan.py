@@ -295,7 +295,7 @@ def lines_of(plan: Plan, noise: float, interaction: float) -> list[str]:
     config, (tuning, arms) = plan.sweep.config, plan.stages
     runs = sum(len(arm.cells) for arm in (*tuning, *arms))
     done = sum(arm.done or 0 for arm in (*tuning, *arms))
-    rows = [("arm", "runs", "done", "seconds each")]
+    rows: list[tuple[str, ...]] = [("arm", "runs", "done", "seconds each")]
     rows += [_row(arm, "tuning: ") for arm in tuning] + [_row(arm) for arm in arms]
     design = design_of(config)
     described = forecast(design, planned(design), noise, interaction) if design else aligned(rows)
