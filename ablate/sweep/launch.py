@@ -307,7 +307,7 @@ class Worker:
             again: whether the stored outcome of a failed run must be removed.
         """
         # here, because it imports torch, and the server imports torch at the same time
-        from ablate.sweep.preflight import record_of
+        from ablate.sweep.preflight import records_of
 
         try:
             link: Link = read_sealed(cell.link)
@@ -318,5 +318,5 @@ class Worker:
             return False
         if link["status"] == "failed":
             return not again
-        result = record_of(cell, self.sweep.checked.data).stored_result()
+        result = next(records_of([cell], self.sweep.checked.data)).stored_result()
         return result is not None and result["identity"] == link["identity"]

@@ -62,10 +62,7 @@ LENGTHS = (12, 9, 7, 4, 3, 1)  # lengths of the sentences of the fixed batch
 STEPS = 2
 TRAINED = ("unigram_nll", "parameters", "steps")
 KNOWN = tuple(f"{level}/{name}" for level in ("chance", "bound") for name in ("nll", "accuracy"))
-
-
-# Size of a checkpoint in multiples of the weights: the weights and two Adam moments.
-STATES_WHILE_TRAINING = 3
+STATES_WHILE_TRAINING = 3  # size of a checkpoint in weights: the weights and two Adam moments
 
 
 class Built(NamedTuple):
@@ -110,7 +107,7 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
         check_arms(arms, plain_study(cells[0].config), built)
     if cells:
         largest = max(_kept_bytes(arm.model) for arm in built.values())
-        needed += _while_training(cells[0].config, largest)
+        needed += STATES_WHILE_TRAINING * largest
         _check_disk_space(Path(cells[0].config.paths.results), needed)
     data = {text: data.fingerprints for text, data in builder.data.items()}
     return Checked(data, needed, {number: arm.job for number, arm in built.items()})
@@ -178,16 +175,6 @@ def _build(job: Job, data: TextData) -> Model:
     return model
 
 
-def record_of(cell: Cell, data: Mapping[str, Fingerprints]) -> Record:
-    """Return the `Record` of a run, which reads and writes the run's folder.
-
-    Args:
-        cell: the run.
-        data: hashes of the data, by the key that `corpus` returns for the config of a run.
-    """
-    return next(records_of([cell], data))
-
-
 def records_of(cells: Sequence[Cell], data: Mapping[str, Fingerprints]) -> Iterator[Record]:
     """Yield the `Record` of each run of an arm, which reads and writes the run's folder.
 
@@ -216,20 +203,6 @@ def _key(config: DictConfig, *nodes: str) -> str:
 
 def _kept_bytes(model: Model) -> int:
     return sum(p.numel() * p.element_size() for p in model.parameters())
-
-
-def _while_training(config: DictConfig, largest: int) -> int:
-    """Return the disk space in bytes that the checkpoints of a run occupy until the run ends, in
-    addition to its final weights.
-
-    Args:
-        config: the config of a run.
-        largest: size in bytes of the weights of the largest model of the sweep.
-    """
-    checkpoint = config.checkpoint
-    kept = min(checkpoint.average, config.budget.steps // checkpoint.every)
-    averaged = kept if checkpoint.tested == "average" else 0
-    return largest * int(STATES_WHILE_TRAINING + averaged)
 
 
 def _check_disk_space(results: Path, needed: int) -> None:
