@@ -29,9 +29,8 @@ WORSE = {
     "position=none": (85, 101),
     "position=sinusoidal_slow": (85, 101),  # neighbours are nearly alike
 }
-# levels with a path or a result of their own, and one of each factor; laws hold for all levels
-FIRST = {level.partition("=")[0]: level for level in reversed(ALL)}
-LEVELS = [x for x in ALL if x in {*OVERRIDES, *WORSE, *FIRST.values()}]
+# levels with a path or a result of their own; laws hold for all levels
+LEVELS = [level for level in ALL if level in OVERRIDES or level in WORSE]
 WORDS = ["ba", "de", "gi", "ko", "lu", "ma", "ne", "pi"]
 
 

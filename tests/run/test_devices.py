@@ -45,9 +45,9 @@ def words(small, tmp_path):
 @pytest.mark.parametrize(
     ("model", "task", "eval_tokens"),
     [
-        *((*system, 64) for system in SYSTEMS[::2]),
+        *((*system, 64) for system in SYSTEMS[::3]),
         # the whole split is one batch, so that one of the processes has nothing to score
-        *((*system, 8192) for system in (SYSTEMS[3], SYSTEMS[6])),
+        *((*system, 8192) for system in (SYSTEMS[6],)),
     ],
 )
 def test_scores_of_two_processes_are_those_of_one(
