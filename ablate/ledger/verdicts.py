@@ -1,5 +1,8 @@
-"""Read the verdicts of all experiments of a catalogue, correct them for multiple tests, and find
-evidence that is missing.
+"""Read the claims of a catalogue and the verdicts of its experiments, correct the verdicts for
+multiple tests, and find evidence that is missing.
+
+The folder `claims` of a catalogue has a row for each claim in claims.csv, and what its authors know
+about single claims in YAML files (`read_notes`). Any of these files may be missing.
 
 A study corrects only for its own claims. Among a hundred studies without any true effect, some
 verdicts would still be decisive. A family of tests consists of all verdicts that can be wrong by

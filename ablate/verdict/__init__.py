@@ -1,4 +1,4 @@
 """Derive the verdicts of a study from its evidence, as data.
 
-Only the subpackage `wording` writes sentences.
+The package ablate.words writes the sentences.
 """
