@@ -273,34 +273,29 @@ def _read(name: str) -> Source:
     if module.file.suffix != ".py":
         return Source(hashlib.sha256(content).hexdigest()[:16])
     tree = ast.parse(content)
-    source = tree_hash(tree)
-    is_package = module.file.name == "__init__.py"
-    package = name if is_package else name.rpartition(".")[0]
-    imports = [*_imports(tree, package)]
-    if name.startswith(OURS):
-        return Source(source, tuple(other for other in imports if other.startswith(OURS)))
-    return Source(source, (*imports, *_mentioned(tree, package)))
+    source, ours = tree_hash(tree), name.startswith(OURS)
+    package = name if module.file.name == "__init__.py" else name.rpartition(".")[0]
+    names = _names(tree, package, texts=not ours)
+    return Source(source, tuple(n for n in names if n.startswith(OURS) or not ours))
 
 
-def _imports(tree: ast.Module, package: str) -> Iterator[str]:
-    """Yield the dotted names that are imported anywhere in the source of a module in a package."""
+def _names(tree: ast.Module, package: str, *, texts: bool) -> Iterator[str]:
+    """Yield the dotted names that are imported anywhere in the source of a module in a package.
+
+    With `texts`, also yield the modules that are not installed and that texts in the source name.
+    """
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = _absolute("." * node.level + (node.module or ""), package)
-            # the names that * imports are in the source of `base`
-            yield from (base, *(f"{base}.{alias.name}" for alias in node.names))
-
-
-def _mentioned(tree: ast.Module, package: str) -> Iterator[str]:
-    """Yield the dotted names of modules that are not installed and that texts in a source name."""
-    for node in ast.walk(tree):
-        text = node.value if isinstance(node, ast.Constant) else None
-        if isinstance(text, str) and NAME.fullmatch(text):
-            for name in {_absolute(text, package), _absolute(f".{text}", package)}:
-                if (module := _locate(name)) and module.file:
-                    yield name
+        match node:
+            case ast.Import():
+                yield from (alias.name for alias in node.names)
+            case ast.ImportFrom():
+                base = _absolute("." * node.level + (node.module or ""), package)
+                # the names that * imports are in the source of `base`
+                yield from (base, *(f"{base}.{alias.name}" for alias in node.names))
+            case ast.Constant(value=str(text)) if texts and NAME.fullmatch(text):
+                for name in {_absolute(text, package), _absolute(f".{text}", package)}:
+                    if (module := _locate(name)) and module.file:
+                        yield name
 
 
 def _absolute(name: str, package: str) -> str:
