@@ -65,9 +65,3 @@ def test_a_package_installed_inside_another_repository_has_no_commit(repository,
     repository("add", "notes")
     repository("commit", "-m", "theirs")
     assert environment.source_commit() is None
-
-
-def test_without_git_there_is_no_commit(repository, monkeypatch):
-    committed(repository)
-    monkeypatch.setenv("PATH", "")
-    assert environment.source_commit() is None

@@ -182,20 +182,6 @@ def test_a_learning_rate_that_is_no_number_is_named(go, monkeypatch):
         go("schedule=constant")
 
 
-def test_parameters_without_a_gradient_are_named(go, monkeypatch, capsys):
-    import ablate.train.run
-    from ablate.train.job import make_model
-
-    def with_unused(job, data):
-        model = make_model(job, data)
-        model.unused = torch.nn.Parameter(torch.ones(2))
-        return model
-
-    monkeypatch.setattr(ablate.train.run, "make_model", with_unused)
-    go()
-    assert "the loss does not depend on them: unused" in capsys.readouterr().out
-
-
 def test_a_run_that_is_not_better_than_unigrams_is_collapsed_unless_it_had_no_time(go):
     result, _ = go("optimizer.lr=0.0")
     assert (result["status"], result["metrics"]["steps"]) == ("finished", 4)

@@ -58,8 +58,6 @@ def project(tmp_path, monkeypatch):
         ({"mine/parts/norm.py": "x = 1"}, "mine/parts/norm.py"),
         ({"mine/parts/norm.py": "from mine.helper import SCALE"}, "mine/helper.py"),
         ({"mine/parts/norm.py": "from .. import helper"}, "mine/helper.py"),
-        ({"mine/parts/norm.py": "import mine.helper as h"}, "mine/helper.py"),
-        ({"mine/parts/norm.py": "from ..helper import *"}, "mine/helper.py"),
         (
             {
                 "mine/parts/norm.py": "from mine import *",
@@ -67,7 +65,6 @@ def project(tmp_path, monkeypatch):
             },
             "mine/helper.py",
         ),
-        ({"mine/parts/norm.py": "def f():\n    from mine import helper"}, "mine/helper.py"),
         ({"mine/parts/norm.py": "import_module('mine.helper')"}, "mine/helper.py"),
         ({"mine/parts/norm.py": "import_module('..helper', __package__)"}, "mine/helper.py"),
         ({"mine/parts/norm.py": "import spread.inside.part"}, "spread/inside/part.py"),
@@ -77,7 +74,6 @@ def project(tmp_path, monkeypatch):
             {"mine/parts/norm.py": "from mine.base import Base", "mine/base.py": "import alone"},
             "alone.py",
         ),
-        ({"mine/parts/norm.py": "try:\n    from ....x import y\nexcept: import alone"}, "alone.py"),
     ],
 )
 def test_all_code_of_the_user_that_a_component_executes_counts(project, importing, changed):
@@ -94,7 +90,6 @@ def test_all_code_of_the_user_that_a_component_executes_counts(project, importin
     "init",
     [
         "from mine.impl import Thing",
-        "from .impl import Thing",
         "WHERE = {'Thing': 'impl'}\ndef __getattr__(name):\n    return load(f'.{WHERE[name]}')",
     ],
 )
@@ -107,7 +102,6 @@ def test_a_class_that_a_package_exports_from_another_module_is_followed(project,
     ("key", "value"),
     [
         ("callbacks", {"mine": {"_target_": "mine.parts.norm.Norm"}}),
-        ("model", {"sizes": [1, [{"_target_": "mine.parts.norm.Norm"}]]}),
         ("loss", {"base": {"_target_": "hydra.utils.get_class", "path": "mine.parts.norm.N"}}),
     ],
 )

@@ -98,18 +98,12 @@ def test_a_logger_that_raises_at_any_method_is_one_warning(go):
     )
 
 
-@pytest.mark.parametrize("logger", ["csv", "tensorboard", "wandb"])
-def test_a_folder_that_takes_nothing_is_one_warning(go, monkeypatch, logger):
+def test_a_folder_that_takes_nothing_is_one_warning(go, monkeypatch):
     def refuse(*args, **kwargs):
-        raise PermissionError(13, "Permission denied", logger)
+        raise PermissionError(13, "Permission denied")
 
-    place = {
-        "csv": "pytorch_lightning.loggers.CSVLogger.save",
-        "tensorboard": "torch.utils.tensorboard.SummaryWriter.__init__",
-        "wandb": "wandb.init",
-    }
-    monkeypatch.setattr(place[logger], refuse)
-    result, warnings = go(f"logger={logger}")
+    monkeypatch.setattr("wandb.init", refuse)
+    result, warnings = go("logger=wandb")
     assert result["status"] in ("finished", "collapsed")
     (warning,) = warnings
     assert "Permission denied" in warning

@@ -146,31 +146,8 @@ def test_another_text_is_scored_by_its_own_bytes(call, trained):
     assert scores(plain)["test/nll"] == pytest.approx(trained.line_metrics["test/nll"], rel=1e-5)
 
 
-def test_a_translator_is_scored_on_another_test_set(call, finished, tmp_path):
-    for side in ("de", "en"):
-        (tmp_path / f"x.{side}").write_text("ein Hund läuft .\nzwei Hunde\n" * 9, encoding="utf-8")
-    status, out, err = call(
-        *("evaluate", f"checkpoint={finished}", "data=parallel", f"paths.cache={tmp_path}/cache"),
-        *("data.source=de", "data.target=en", f"data.train={tmp_path}/x"),
-        *(f"data.{split}={tmp_path}/x" for split in ("validation", "test")),
-    )
-    assert (status, err) == (0, "")
-    assert {"test/bleu", "test/nll", "test/chrf"} <= scores(out).keys()
-
-
 def test_lines_cannot_score_documents(call, trained):
     cache = f"paths.cache={trained.folder / 'other'}"
     words = ("data=text", f"data.test=[{trained.folder}/play.txt]", cache)
     status, _, err = call("evaluate", trained.lines, *words)
     assert status == 2 and "single lines" in err
-
-
-def test_an_evaluation_says_that_texts_are_cut(call, finished, tmp_path):
-    for language in ("en", "de"):
-        (tmp_path / f"p.{language}").write_text("ein Hund\n" + "ein Hund läuft " * 9 + "\n")
-    files = (f"data.train={tmp_path / 'p'}", f"data.test={tmp_path / 'p'}")
-    words = ("data=parallel", "data.source=en", "data.target=de", *files)
-    cache = f"paths.cache={tmp_path}"
-    status, out, _ = call("evaluate", f"checkpoint={finished}", *words, cache)
-    assert status == 0
-    assert "warning, test: cut 1 of 2 texts, longer than batch.max_length=60 of the run\n" in out
