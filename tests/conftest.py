@@ -371,10 +371,10 @@ def small(tmp_path, small_in):
 @pytest.fixture(scope="session", autouse=True)
 def short_samples():
     """Let language models write samples of few tokens; 200 take longer than a small training."""
-    from ablate.train import evaluate
+    from ablate.train import apply
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(evaluate, "TOKENS", 20)
+        patch.setattr(apply, "TOKENS", 20)
         yield
 
 

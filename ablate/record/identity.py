@@ -56,7 +56,7 @@ IN_TESTING = ("search", "test_splits", "measure", "metric", "weights")
 IN_TESTING_OF = {"batch": ("test_bucket", "test_padding")}
 LIBRARIES = ("torch", "pytorch-lightning", "torchmetrics", "numpy", "tokenizers", "sacrebleu")
 ENTRY_MODULES = ("ablate.train.resolve", "ablate.train.run")
-EVALUATE = "ablate.train.evaluate"  # its imports are those of training
+EVALUATE = "ablate.train.apply"  # its imports are those of training
 
 
 def parts(config: DictConfig, data_fingerprint: str, weights: str = "") -> IdentityParts:
@@ -149,7 +149,7 @@ UNEXECUTED = tuple(
     for name in (
         *("record", "wandb", "stats", "evidence", "verdict", "errors", "process"),
         *("config.schema", "config.check", "config.limits", "config.settle"),
-        *("train.compatibility", "train.evaluate", "train.output", "train.stored"),
+        *("train.apply", "train.compatibility", "train.output", "train.stored"),
         "train.tracking",
     )
 )

@@ -20,9 +20,8 @@ from ablate.record.training import Record
 from ablate.record.types import Outcome, Result
 from ablate.record.weights import load_weights
 from ablate.seeding import seed_dropout, seed_of
-from ablate.train.apply import separator_of
+from ablate.train.apply import evaluate, separator_of
 from ablate.train.compatibility import check_inputs, check_lengths
-from ablate.train.evaluate import evaluate
 from ablate.train.job import Job, make_model, parameters, prepare_data
 from ablate.train.module import Training
 from ablate.train.output import Pace, announce, conclude, introduce
