@@ -133,6 +133,11 @@ def _rename(path):
     torch.save(state, path)
 
 
+def test_metrics_that_were_cut_are_those_of_the_state(go, left, half, whole):
+    cut(half / "metrics.jsonl")
+    assert left(go("half")) == left(whole())
+
+
 @pytest.mark.slow
 def test_a_state_of_no_use_is_named_and_the_run_starts_anew(go, left, half, tmp_path, capfd, whole):
     whole = left(whole())
