@@ -19,14 +19,14 @@ from enum import Enum
 from pathlib import Path
 
 from ablate.testing import model, training
-from ablate.testing.level import LAWS, Level, levels
+from ablate.testing.model import EVERY, Level, levels
 
 __all__ = ["Check", "Level", "checks"]
 
 Law = Callable[[Level], Iterator[str]]
 # for each law: the entry of `breaks` by which a class declares that it violates the law; None: no
 # class may violate the law
-OF_ALL: dict[Law, Enum | None] = dict.fromkeys(LAWS)
+OF_ALL: dict[Law, Enum | None] = dict.fromkeys(EVERY)
 OF_MODELS: dict[Law, Enum | None] = {**OF_ALL, **model.LAWS}
 OF_LOSSES: dict[Law, Enum | None] = {**OF_ALL, **training.OF_LOSSES}
 # all other groups are of a model

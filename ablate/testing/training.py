@@ -25,7 +25,7 @@ from ablate.config.construct import construct
 from ablate.loss import Law
 from ablate.model.base import Model
 from ablate.optimizer import make_optimizer
-from ablate.testing.level import Level, built, model_config
+from ablate.testing.model import Level, built, model_config
 
 STEPS = 10
 

@@ -16,7 +16,7 @@ def padding(request):
 @pytest.fixture
 def filled():
     """Build the base with a padding and a fill of masked scores."""
-    from ablate.testing.level import built, model_config
+    from ablate.testing.model import built, model_config
 
     def build(padding, fill):
         config = model_config(f"model/padding={padding}", "model/attention=explicit")
@@ -29,7 +29,7 @@ def filled():
 @pytest.fixture(scope="session")
 def base():
     """The model that variants differ from in one thing."""
-    from ablate.testing.level import built, model_config
+    from ablate.testing.model import built, model_config
 
     return built(model_config())
 

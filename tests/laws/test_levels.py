@@ -8,7 +8,7 @@ import torch
 from ablate.config.location import option_folders
 from ablate.errors import UserError
 from ablate.testing import checks
-from ablate.testing.level import CONF, SMALL, model_config
+from ablate.testing.model import CONF, SMALL, model_config
 
 # levels that are refused where the factor has them act: where they can
 PLACES = {

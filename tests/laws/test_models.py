@@ -15,7 +15,7 @@ from ablate.initial import initialise
 from ablate.model import Law
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.base import Causal, CausalDocuments, Seq2Seq, build
-from ablate.testing.level import docstrings
+from ablate.testing.model import docstrings
 
 PAD, VOCAB = 0, 20
 # a size is a config that names another model in its defaults

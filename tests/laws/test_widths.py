@@ -18,7 +18,7 @@ from ablate.model.base import Causal, Seq2Seq, build
 from ablate.model.parametrisation import Mup
 from ablate.optimizer import AdamW, make_optimizer, trained
 from ablate.optimizer.muon import Muon
-from ablate.testing.level import model_config
+from ablate.testing.model import model_config
 
 TOKENS = torch.randint(4, 60, (8, 16), generator=torch.Generator().manual_seed(0))
 BASE = ("model/parametrisation=mup", "model.parametrisation.base_width=32",

@@ -12,7 +12,7 @@ from ablate.errors import UserError
 from ablate.model.base import Causal
 from ablate.optimizer import AdamW, Trained, make_optimizer, trained
 from ablate.optimizer.muon import Muon, Orthogonal, orthogonalised
-from ablate.testing.level import built, model_config
+from ablate.testing.model import built, model_config
 
 ADAM = {"lr": 0.01, "betas": [0.9, 0.99], "eps": 1e-8, "weight_decay": 0.1}
 MUON = {**ADAM, "momentum": 0.95, "steps": 5}

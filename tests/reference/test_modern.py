@@ -13,7 +13,7 @@ from ablate.model.norm import DynamicTanh, LayerNorm
 from ablate.model.padding import Mask
 from ablate.model.residual import Depth, PeriLN
 from ablate.model.sublayer import LayerContext
-from ablate.testing.level import built, model_config
+from ablate.testing.model import built, model_config
 
 from .conftest import same
 

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 from ablate.loss import CrossEntropy, LabelSmoothing
 from ablate.model.base import Causal, Seq2Seq
 from ablate.model.head import SoftCap
-from ablate.testing.level import built, model_config
+from ablate.testing.model import built, model_config
 
 from .conftest import same
 

@@ -46,7 +46,7 @@ def test_rotated_scores_depend_on_the_distance_alone():
 )
 @torch.no_grad()
 def test_some_kernels_read_rotated_queries_by_their_positions_too(option, relative):
-    from ablate.testing.level import built, model_config
+    from ablate.testing.model import built, model_config
 
     words = ("model/position=rotary", f"model/attention={option}")
     model = built(model_config(*words, size="decoder_only")).double()
