@@ -3,7 +3,7 @@ dictionaries.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, NotRequired
+from typing import Any, Literal, NamedTuple, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -58,7 +58,7 @@ class Result(TypedDict):
     The file result.json has a digest of this content, too, which seals the file.
     """
 
-    status: str
+    status: Literal["finished", "diverged", "collapsed", "failed"]
     error: NotRequired[str]
     identity: NotRequired[str]
     metrics: NotRequired[Metrics]

@@ -165,7 +165,7 @@ def _ends(folder: Path) -> Iterator[tuple[Row, Row]]:
 
     A run without a test has a single row. A run without a result has no row.
     """
-    run = read_result(folder)
+    run: Any = read_result(folder)
     if run is None:
         return
     config = _config(folder)

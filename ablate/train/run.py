@@ -80,7 +80,8 @@ def run(job: Job, longer: Longer | None = None) -> Outcome:
                     if job.config.trainer.num_nodes > 1:  # the other processes may come late
                         interruption.release()
                     keeper = StateKeeper(record, job.config.checkpoint.save_every, interruption)
-                    states = [keeper, *([HandOver(job, record, longer)] if longer else [])]
+                    states: list[Callback] = [keeper]
+                    states += [HandOver(job, record, longer)] if longer else []
                     task = Training(job, model, data)
                     result = train_and_test(job, task, tracking, start, states)
     return conclude(record, result, short, reused=False, trained=trained is None)
