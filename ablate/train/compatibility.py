@@ -10,7 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 from torch.nn import RNNBase
 
 from ablate.config.construct import building
-from ablate.data.corpus import Corpus, check_split
+from ablate.data.corpus import Corpus
 from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.model.base import CausalDocuments, Model, Seq2Seq
@@ -134,7 +134,11 @@ def check_inputs(job: Job, data: TextData) -> None:
             its sentences, or an epoch has too few batches.
     """
     for split in job.config.test_splits:
-        check_split(split, [*data.counts], "this corpus (test_splits)")
+        if split not in data.counts:
+            raise UserError(
+                f"test_splits has {split}, which this corpus does not have; allowed is "
+                f"{', '.join(data.counts)}"
+            )
         if job.probe is None:
             data.check_test(split)
     if job.measure is not None:

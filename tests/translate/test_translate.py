@@ -131,7 +131,6 @@ def test_the_command_works_in_a_process_of_its_own(finished, lines):
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        ("batch=many", "batch=many: it must be a whole number, at least 1"),
         ("search.sise=3", "sise"),
         ("checkpoint=/no/such/run", "checkpoint=/no/such/run"),
     ],
