@@ -90,7 +90,7 @@ class MultiHeadAttention(Sublayer):
         """Return the heads that the linear maps compute from x, by a single matrix product."""
         hooked = [None if isinstance(part, Stacked) else hooked_output(part, x) for part in maps]
         product = stacked_linear(x, [part.weight for part in maps], biases(*maps))
-        parts = product.split(self.n_heads * self.d_head, -1)
+        parts = torch.split(product, self.n_heads * self.d_head, -1)
         if any(output is not None for output in hooked):
             parts = tuple(p if h is None else h for p, h in zip(parts, hooked, strict=True))
         shape = *x.shape[:2], self.n_heads, self.d_head
