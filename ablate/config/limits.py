@@ -29,6 +29,8 @@ from ablate.errors import UserError
 PLAIN = (int, float, str, bool, NoneType)
 LISTS = (list, tuple, Sequence, Iterable)
 MAPPINGS = (dict, Mapping)
+ANNOTATED: Any = Annotated  # of types that are computed
+UNION: Any = Union
 GROUP = "it is a group of keys: choose an option, as in model/norm=OPTION"
 LIGHT = ("typing", "collections.abc", "ablate.config.limits")  # modules that are imported
 Types = dict[str, Any]  # of arguments, by name
@@ -96,14 +98,14 @@ def _form(annotation: Any) -> Any:
     if origin is Annotated:
         limits = [x for x in annotation.__metadata__ if isinstance(x, Limit)]
         checks = [AfterValidator(partial(_limited, limit=limit)) for limit in limits]
-        return Annotated[_form(parts[0]), *checks] if checks else _form(parts[0])
+        return ANNOTATED[_form(parts[0]), *checks] if checks else _form(parts[0])
     if origin in (Union, UnionType):
-        return Union[tuple(map(_form, parts))]  # noqa: UP007
+        return UNION[tuple(map(_form, parts))]
     if origin in LISTS:
         items = tuple(_form(part) for part in parts if part is not ...)
-        return list[Union[items]]  # noqa: UP007
+        return list.__class_getitem__(UNION[items])
     if origin in MAPPINGS and parts[1] is not Any:
-        return dict[str, _form(parts[1])]  # type: ignore[misc]
+        return dict.__class_getitem__((str, _form(parts[1])))
     if origin is Literal or annotation in PLAIN or annotation in (Any, None):
         return annotation
     is_node = isinstance(annotation, type) or origin in (Callable, *MAPPINGS)
@@ -379,7 +381,7 @@ def _statements(module: str) -> Mapping[str, ast.AST | str]:
             names |= {alias.asname or alias.name: f"{base}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Import):
             names |= {alias.asname: f"{alias.name}." for alias in node.names if alias.asname}
-        elif isinstance(node, ast.ClassDef | FUNCTIONS):
+        elif isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             names[node.name] = node
         elif isinstance(node, ast.Assign):
             names |= {x.id: node.value for x in node.targets if isinstance(x, ast.Name)}

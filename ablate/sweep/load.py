@@ -169,7 +169,7 @@ def _ends(folder: Path) -> Iterator[tuple[Row, Row]]:
     if run is None:
         return
     config = _config(folder)
-    about = {"seed": run["seed"], "status": run["status"]}
+    about = {"seed": config["seed"], "status": run["status"]}
     end = {"seconds": run["wall_seconds"], "identity": run["identity"]}
     paths = sorted(folder.glob("tests/*/"))
     tests = [(path, test) for path in paths if (test := read_result(path)) is not None]
