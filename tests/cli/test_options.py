@@ -1,7 +1,5 @@
 """The options of config groups, ours and those of the user, and the flags that find them."""
 
-import json
-
 import pytest
 
 from ablate.config.labels import experiment_title
@@ -60,14 +58,6 @@ def test_every_experiment_has_a_line_with_its_title(command, own_folder):
     lines = dict(line.split(maxsplit=1) for line in out.splitlines()[1:])
     assert status == 0 and {*NAMES, "first"} <= {*lines}
     assert all(lines[name].startswith(experiment_title(name).title) for name in NAMES)
-
-
-def test_a_program_can_read_the_options(command):
-    status, out, _ = command("options", "model/position", "--json")
-    listed = json.loads(out)
-    assert status == 0
-    assert {"rotary", "learned"} <= {option["name"] for option in listed}
-    assert all(option["summary"] and option["folder"] == "" for option in listed)
 
 
 @pytest.mark.parametrize(

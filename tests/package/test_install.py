@@ -16,16 +16,6 @@ def python(*arguments, executable=sys.executable, **options):
     return subprocess.run([executable, *arguments], capture_output=True, text=True, **options)
 
 
-def test_the_page_of_levels_is_what_the_command_writes(command, tmp_path):
-    assert command("options", f"to={tmp_path / 'options.md'}")[0] == 0
-    made = (tmp_path / "options.md").read_text()
-    assert made == (ROOT / "docs" / "reference" / "options.md").read_text(), (
-        "run ablate options to="
-    )
-    assert made.count("\n| `") > 80
-    assert "| `rotary` | " in made
-
-
 VARIANT = '''
 """A position of somebody else."""
 
