@@ -7,6 +7,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from ablate.model.norm import LayerNorm, LayerNormNoBias, LayerNormPlain, RMSNorm
+
 from .conftest import same
 
 
@@ -31,27 +33,22 @@ def test_batch_norm(padding):
     torch.testing.assert_close(ours(x[:, :1]), expected[:, :1])  # a step of decoding
 
 
-def test_layer_norm_plain():
-    from ablate.model.norm import LayerNormPlain
-
-    x = torch.randn(3, 4, 10) * 5 + 2
-    theirs = nn.LayerNorm(10, eps=1e-3, elementwise_affine=False)
-    ours = LayerNormPlain(d_model=10, eps=1e-3)
-    torch.testing.assert_close(ours(x), theirs(x))
-    assert not list(ours.parameters())
+NORMS = {
+    LayerNorm: nn.LayerNorm(10, eps=1e-3),
+    LayerNormPlain: nn.LayerNorm(10, eps=1e-3, elementwise_affine=False),
+    LayerNormNoBias: nn.LayerNorm(10, eps=1e-3, bias=False),
+    RMSNorm: nn.RMSNorm(10, eps=1e-3),
+}
 
 
-@pytest.mark.parametrize("shape", [(3, 4, 10)])
-def test_layer_norm_no_bias(shape):
-    from ablate.model.norm import LayerNormNoBias
-
-    x = torch.randn(shape) * 5 + 2
-    theirs = nn.LayerNorm(shape[-1], eps=1e-3, bias=False)
-    ours = LayerNormNoBias(d_model=shape[-1], eps=1e-3)
+@pytest.mark.parametrize("kind", NORMS)
+def test_norms_are_those_of_torch(kind):
+    ours, theirs = kind(d_model=10, eps=1e-3), NORMS[kind]
+    x = (torch.randn(3, 4, 10) * 5 + 2).requires_grad_()
     with torch.no_grad():
-        theirs.weight.copy_(ours.gain.normal_())
-    torch.testing.assert_close(ours(x), theirs(x))
-    assert len(list(ours.parameters())) == 1
+        for parameter, other in zip(ours.parameters(), theirs.parameters(), strict=True):
+            other.copy_(parameter.normal_())
+    same(ours(x), theirs(x), x)
 
 
 def run(residual, x, maps):

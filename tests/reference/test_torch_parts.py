@@ -39,21 +39,6 @@ def test_multi_head_attention(n_keys):
     torch.testing.assert_close(our_weights, weights)
 
 
-def test_layer_norm():
-    from ablate.model.norm import LayerNorm
-
-    x = torch.randn(3, 4, 10) * 5 + 2
-    theirs = nn.LayerNorm(10, eps=1e-3)
-    torch.testing.assert_close(LayerNorm(d_model=10, eps=1e-3)(x), theirs(x))
-
-
-def test_rms_norm():
-    from ablate.model.norm import RMSNorm
-
-    x = torch.randn(3, 4, 10) * 5 + 2
-    torch.testing.assert_close(RMSNorm(d_model=10, eps=1e-3)(x), nn.RMSNorm(10, eps=1e-3)(x))
-
-
 def test_std_eps_by_torch_std():
     from ablate.model.norm import StdEps
 
