@@ -13,7 +13,6 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
-import ablate.config.schema  # noqa: F401 - Hydra finds the schema of configs once it is imported
 from ablate.errors import UserError, likely
 
 FACTOR, BASELINE = "variant", "baseline"
