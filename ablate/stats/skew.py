@@ -42,8 +42,9 @@ ENOUGH = 10  # number of seeds from which the nominal level holds within 1.5 poi
 APART = 0.5  # smallest gap between two clusters, as a fraction of the range
 FEW, SKEWED, CLUSTERED = "few seeds", "visible skewness", "two clusters"
 HIDDEN = "a tail too long for so few seeds to show"
+MeasuredRates = dict[int, tuple[float, float]]
 # by number of seeds: rates of one-sided tests (nominal 0.025), and of equivalence (nominal 0.05)
-MEASURED = {
+PAIRED = {
     3: (0.057, 0.095),
     5: (0.065, 0.113),
     7: (0.067, 0.102),
@@ -51,6 +52,8 @@ MEASURED = {
     20: (0.051, 0.074),
 }
 BORROWED = {3: (0.149, 0.191), 5: (0.125, 0.157), 10: (0.069, 0.110), 20: (0.047, 0.076)}
+# with more seeds of the baseline than of the other arms
+FURTHER = {3: (0.211, 0.243), 5: (0.157, 0.184), 10: (0.096, 0.131), 20: (0.064, 0.092)}
 
 Seeds = Float[np.ndarray, " seeds"]
 Quantile = Any  # a number, or an array of numbers
@@ -122,7 +125,7 @@ def is_visible(skewness: float, seeds: int) -> bool:
     return abs(skewness) > -float(special.ndtri(VISIBLE)) * standard_error(seeds)
 
 
-def false_rate(seeds: int, *, equivalence: bool, borrowed: bool = False) -> float:
+def false_rate(seeds: int, *, equivalence: bool, measured: MeasuredRates = PAIRED) -> float:
     """Return the largest measured rate of false verdicts for a number of seeds.
 
     For a number between two simulated numbers of seeds, return the larger of their two rates.
@@ -131,9 +134,9 @@ def false_rate(seeds: int, *, equivalence: bool, borrowed: bool = False) -> floa
         seeds: number of paired seeds.
         equivalence: whether the claim is one of equivalence, which is tested at alpha = 0.05
             instead of 0.025.
-        borrowed: whether the error comes from all arms of a study (ablate.stats.moderated).
+        measured: the rates of the test: `PAIRED`, or `BORROWED` or `FURTHER` if the error comes
+            from all arms of a study (ablate.stats.moderated).
     """
-    measured = BORROWED if borrowed else MEASURED
     below = max((n for n in measured if n <= seeds), default=min(measured))
     above = min((n for n in measured if n >= seeds), default=max(measured))
     return max(measured[below][equivalence], measured[above][equivalence])

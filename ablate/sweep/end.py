@@ -3,6 +3,7 @@
 Smoke tests (`ablate.config.scale`) and parts of a study (with some of its runs) have no verdict.
 """
 
+import math
 from collections import Counter
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -158,6 +159,9 @@ def more_seeds(config: DictConfig, verdict: Verdict) -> str:
         )
     fresh = [f"seed=range({max(needed)})", f"budget.seeds={max(needed)}"]
     fresh += [f"replicate={config.replicate + 1}", "contest=true"]
+    if planned := config.study.get("baseline_seeds"):  # in proportion, as the forecast assumes
+        further = math.ceil(planned * max(needed) / config.study.seeds)
+        fresh.append(f"study.baseline_seeds={further}")
     keys = [word.partition("=")[0] for word in fresh]
     words = [word for word in config.hydra.overrides.task if word.partition("=")[0] not in keys]
     whole = command([*words, *fresh], "-m", config_dirs=config_dirs(config))

@@ -17,7 +17,14 @@ from ablate.stats.estimate import Estimate, sign_flip
 from ablate.stats.holm import Tests, adjust
 from ablate.stats.means import MeanDifference
 from ablate.stats.rates import Rates
-from ablate.stats.skew import false_rate, visible_noise
+from ablate.stats.skew import (
+    BORROWED,
+    FURTHER,
+    PAIRED,
+    MeasuredRates,
+    false_rate,
+    visible_noise,
+)
 from ablate.stats.spending import ONCE, nominal
 from ablate.verdict.contrast import asked_of, control
 from ablate.verdict.exact import Exact, TrainedValue
@@ -302,6 +309,13 @@ def _bounded(ends: tuple[float, float]) -> list[float] | None:
     return list(ends) if all(math.isfinite(end) for end in ends) else None
 
 
+def _rates_of(effect: Estimate) -> MeasuredRates:
+    """Return the measured rates of false verdicts of the test of an effect."""
+    if effect.arms is None:
+        return PAIRED
+    return FURTHER if effect.arms.further else BORROWED
+
+
 def seen_noise(finding: Finding) -> Reason | None:
     """Return why false verdicts may be more frequent than the nominal level promises, such as
     "visible skewness", with the rate of false verdicts in simulations.
@@ -318,6 +332,6 @@ def seen_noise(finding: Finding) -> Reason | None:
         "noise",
         reason=visible_noise(effect.skewness, paired.differences),
         seeds=effect.pairs,
-        rate=false_rate(effect.pairs, equivalence=equivalence, borrowed=effect.arms is not None),
+        rate=false_rate(effect.pairs, equivalence=equivalence, measured=_rates_of(effect)),
         nominal=finding.claim["alpha"] / (1 if equivalence else 2),
     )

@@ -69,6 +69,9 @@ def moderated(scores: Scores, tails: Sequence[float]) -> list[Ends]:
     noise, n = arm_noise(scores), int(np.isfinite(scores[0, 1]).sum())
     if noise is None:
         return own_skew(scores, tails)
+    vary = np.isfinite(noise.typical)  # not if the runs of an arm are drawn equal
+    if n < scores.shape[-1] and not vary.all():
+        return moderated(scores[vary], tails)
     weights = np.zeros(scores.shape[-2])
     weights[:2] = -1.0, 1.0
     error, paired = noise.error(weights, n), scores[..., :n]

@@ -9,6 +9,7 @@ from statsmodels.stats.multitest import multipletests
 
 from ablate.evidence.checks import adapter
 from ablate.evidence.types import reason
+from ablate.stats.skew import BORROWED, FURTHER
 from ablate.verdict.conclude import conclude
 from ablate.verdict.types import Verdict
 from ablate.words.answer import with_words
@@ -272,6 +273,7 @@ def test_planned_further_runs_of_a_baseline_count(run, claim, evidence, planned)
     (entry,) = verdict["claims"]
     assert entry["pairs"] == 5
     assert entry.get("unpaired_runs") == (5 if planned else None)
+    assert entry["false_rate"] == (FURTHER if planned else BORROWED)[5][0]
     assert ("seeds_unpaired" in codes(verdict)) == (planned is None)
     mean = pytest.approx(np.mean(entry["differences"]))
     assert (entry["effect"] == mean) == (planned is None)

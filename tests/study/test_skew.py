@@ -11,7 +11,7 @@ from ablate.stats.skew import (
     FEW,
     FURTHEST,
     HIDDEN,
-    MEASURED,
+    PAIRED,
     SKEWED,
     corrected,
     false_rate,
@@ -113,7 +113,7 @@ def test_the_skewness_is_that_of_the_arm_that_varies_more(seeds):
 def test_a_verdict_states_the_larger_of_the_neighbouring_rates(seeds):
     for equivalence in (False, True):
         rate = false_rate(seeds, equivalence=equivalence)
-        assert 0.025 < rate <= max(row[equivalence] for row in MEASURED.values())
+        assert 0.025 < rate <= max(row[equivalence] for row in PAIRED.values())
 
 
 @pytest.mark.parametrize(
