@@ -17,7 +17,7 @@ from ablate.evidence.checks import check_arms, check_runs, read_about, read_json
 from ablate.evidence.folder import Evidence, Rows
 from ablate.evidence.outcome import required_metrics, threshold
 from ablate.evidence.registration import digest
-from ablate.evidence.types import Curve, End, Run, RunStatus
+from ablate.evidence.types import Curve, End, Run
 from ablate.phrases import listed
 from ablate.record.label import say
 from ablate.record.sealed import IDENTITY, executed_source, read_links, read_result, swept
@@ -150,7 +150,7 @@ def _end(link: Link | Outcome) -> End:
     metrics, curve = kept(link.get("metrics", {}), curve_of(folder) if folder else {})
     return {
         "identity": link.get("identity", ""),
-        "status": cast(RunStatus, link["status"]),
+        "status": link["status"],
         "metrics": metrics,
         "curve": curve,
         "reused": bool(link.get("reused")),
