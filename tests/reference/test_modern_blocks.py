@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from ablate.loss import CrossEntropy, LabelSmoothing
-from ablate.model.base import Causal, Seq2Seq
+from ablate.model.base import Causal
 from ablate.model.head import SoftCap
 from ablate.testing.model import built, model_config
 
@@ -74,29 +74,6 @@ def test_values_of_the_first_layer():
         x = x + feed_forward(layer["feed_forward"], normal(next(norms), x))
     expected = normal(model.decoder.residual.final_norm, x)
     same(model(Causal(TOKENS)), expected, *model.parameters(), rtol=1e-3, atol=1e-4)
-
-
-@pytest.mark.parametrize("size", ["micro", "prefix_lm"])
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("model/block=parallel",),
-        ("model/values=first_layer", "model.n_layers=3"),
-        ("model.bias=false",),
-        ("model.bias=false", "model/attention=gated", "model/projections=grouped"),
-        ("model/block=parallel", "model/values=first_layer", "model.share_layers=all"),
-    ],
-    ids=" ".join,
-)
-def test_translators_step_as_they_read(size, words):
-    if "model/projections=grouped" in words:
-        words = (*words, "model.projections.groups=1")
-    model = built(model_config(*words, size=size))
-    src, tgt = torch.randint(4, 20, (3, 6)), torch.randint(4, 20, (3, 9))
-    src[1, 4:] = src[2, 1:] = 0
-    state = model.start(src, beams=1)
-    steps = torch.stack([model.step(tokens, state) for tokens in tgt.T], 1)
-    torch.testing.assert_close(steps, model(Seq2Seq(src, tgt)).detach(), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("size", ["micro", "decoder_only", "encoder_only"])

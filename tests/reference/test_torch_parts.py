@@ -4,39 +4,6 @@ import math
 
 import pytest
 import torch
-from torch import nn
-
-
-@pytest.mark.parametrize("n_keys", [6, 19])
-def test_multi_head_attention(n_keys):
-    from ablate.model.attention.explicit import Explicit
-    from ablate.model.attention.multi_head import CrossAttention
-    from ablate.model.inspect import weights_of
-    from ablate.model.padding import Columns, Mask
-    from ablate.model.position import NoPosition
-    from ablate.model.sublayer import LayerContext, Memory
-    from experiments.blocks_against_torch.torch_twin import attention_pairs
-
-    kernel = Explicit(d_head=4, dropout=0.0, scale="sqrt_d_head", fill="zero_output")
-    ours = CrossAttention(d_model=12, n_heads=3, d_head=4, kernel=kernel, padding=Columns())
-    theirs = nn.MultiheadAttention(12, 3, batch_first=True)
-    nn.init.normal_(theirs.in_proj_bias)
-    nn.init.normal_(theirs.out_proj.bias)
-    with torch.no_grad():
-        for parameter, packed, rows in attention_pairs(ours, theirs):
-            parameter.copy_(packed[rows])
-    x, memory = torch.randn(2, 5, 12), torch.randn(2, n_keys, 12)
-    real = torch.arange(n_keys) < torch.tensor([n_keys, 3])[:, None]
-    out, weights = theirs(x, memory, memory, key_padding_mask=~real, average_attn_weights=False)
-    everywhere = torch.ones(2, 5, dtype=torch.bool)
-    at = LayerContext(
-        torch.arange(5)[None], NoPosition(d_model=12), everywhere, Memory(memory, real)
-    )
-    torch.testing.assert_close(ours(x, at), out)
-    q = ours.query(x).view(2, 5, 3, 4).transpose(1, 2)
-    keys, values = ours.keys_values(memory)
-    our_weights = weights_of(kernel, q, keys, values, Mask(keys=real), None)
-    torch.testing.assert_close(our_weights, weights)
 
 
 def test_std_eps_by_torch_std():
