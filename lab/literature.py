@@ -23,10 +23,7 @@ from lab.command import main
 FIRST = "reading the verdicts of the screen"
 SCREEN, PUBLISHED = Path("experiments/modern_screen"), Path("docs/explanation/literature.yaml")
 # the gains that agree with a published result, in margins
-GAINS = {
-    **{"better": (0, inf), "the same": (-1, 1), "worse": (-inf, 0)},
-    **{"no better": (-inf, 1), "no worse": (-1, inf)},
-}
+GAINS = {"better": (0, inf), "the same": (-1, 1), "worse": (-inf, 0), "no worse": (-1, inf)}
 HEAD = """\
 # Agreement with the literature
 

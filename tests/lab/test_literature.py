@@ -43,7 +43,6 @@ def test_the_page_is_that_of_the_verdicts(monkeypatch):
         ("the same", (-0.01, 0.021), "open"),
         ("the same", (0.021, 0.05), "no"),
         ("no worse", (-0.019, 0.05), "yes"),
-        ("no better", (0.021, 0.05), "no"),
     ],
 )
 def test_agreement_is_that_of_the_whole_interval(published, interval, agreement):
