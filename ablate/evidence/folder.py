@@ -18,7 +18,8 @@ Expect: with at least 200 sentences, within 2 % of the standard error of the boo
 
 import gzip
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -230,6 +231,20 @@ def _write_statistics(
     write_arrays(path, arrays)
 
 
+@contextmanager
+def arrays_in(path: Path) -> Iterator[Mapping[str, Any]]:
+    """Yield the arrays in a file by name.
+
+    Raises:
+        UserError: the file is missing or damaged, or the `with` block finds it so.
+    """
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            yield arrays
+    except Exception as error:  # zipfile, lzma, zlib and numpy raise many types for damaged bytes
+        raise UserError(f"{path} cannot be read: {error}") from None
+
+
 def _read_statistics(path: Path) -> tuple[dict[str, dict[str, Rows]], dict[str, Groups]]:
     """Return the statistics of every sentence, by run identity and split, and the group number of
     every sentence, by split.
@@ -241,26 +256,21 @@ def _read_statistics(path: Path) -> tuple[dict[str, dict[str, Rows]], dict[str, 
     by_identity: dict[str, dict[str, Rows]] = {}
     groups: dict[str, Groups] = {}
     sizes: dict[str, set[int]] = {}
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            for name in (name for name in arrays if not name.endswith((RUNS_OF, GROUPS_OF))):
-                rows = arrays[name].swapaxes(0, 1).astype(np.int64, casting="safe")
-                if rows.shape[2:] != (WIDTH,):
-                    raise ValueError(f"{name} has the shape {arrays[name].shape}")
-                split = name.partition(SIZED)[0]
-                sizes.setdefault(split, set()).add(rows.shape[1])
-                for identity, run_rows in zip(arrays[f"{name}{RUNS_OF}"], rows, strict=True):
-                    by_identity.setdefault(str(identity), {})[split] = run_rows
-            for name in (name for name in arrays if name.endswith(GROUPS_OF)):
-                numbers, split = arrays[name], name.removesuffix(GROUPS_OF)
-                whole = numbers.ndim == 1 and numbers.dtype.kind in "iu"
-                if not whole or sizes.get(split) != {len(numbers)}:
-                    raise ValueError(f"the groups of {split} are not one number per sentence")
-                groups[split] = numbers
-    except FileNotFoundError:
-        raise UserError(f"{path} is missing: this is not the folder of a study") from None
-    except Exception as error:  # zipfile, lzma, zlib and numpy raise many types for damaged bytes
-        raise UserError(f"{path} cannot be read: {error}") from None
+    with arrays_in(path) as arrays:
+        for name in (name for name in arrays if not name.endswith((RUNS_OF, GROUPS_OF))):
+            rows = arrays[name].swapaxes(0, 1).astype(np.int64, casting="safe")
+            if rows.shape[2:] != (WIDTH,):
+                raise ValueError(f"{name} has the shape {arrays[name].shape}")
+            split = name.partition(SIZED)[0]
+            sizes.setdefault(split, set()).add(rows.shape[1])
+            for identity, run_rows in zip(arrays[f"{name}{RUNS_OF}"], rows, strict=True):
+                by_identity.setdefault(str(identity), {})[split] = run_rows
+        for name in (name for name in arrays if name.endswith(GROUPS_OF)):
+            numbers, split = arrays[name], name.removesuffix(GROUPS_OF)
+            whole = numbers.ndim == 1 and numbers.dtype.kind in "iu"
+            if not whole or sizes.get(split) != {len(numbers)}:
+                raise ValueError(f"the groups of {split} are not one number per sentence")
+            groups[split] = numbers
     return by_identity, groups
 
 

@@ -14,7 +14,7 @@ from jaxtyping import Num
 
 from ablate.errors import UserError
 from ablate.evidence.checks import check_arms, check_runs, read_about, read_json
-from ablate.evidence.folder import Evidence, Rows
+from ablate.evidence.folder import Evidence, Rows, arrays_in
 from ablate.evidence.outcome import required_metrics, threshold
 from ablate.evidence.registration import digest
 from ablate.evidence.types import Curve, End, Run
@@ -301,14 +301,9 @@ def read_rows(path: Path, name: str | None = "bleu") -> Array | None:
     Raises:
         UserError: the file is damaged.
     """
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            names = [name] if name else [other for other in arrays.files if other != "groups"]
-            return next((arrays[other] for other in names if other in arrays.files), None)
-    except Exception as error:  # zipfile, lzma, zlib and numpy raise many types for damaged bytes
-        raise UserError(
-            f"{path} is damaged ({type(error).__name__}): restore it, or start the sweep again"
-        ) from None
+    with arrays_in(path) as arrays:
+        names = [name] if name else [other for other in arrays if other != "groups"]
+        return next((arrays[other] for other in names if other in arrays), None)
 
 
 CONFIG_DIR = "--config-dir"

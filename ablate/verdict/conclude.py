@@ -205,11 +205,9 @@ def check_looks(study: Study) -> None:
     if looks is None or looks == 1:
         return
     if looks < 1 or seeds < ENOUGH or planned_looks(study)[0] < LEAST:
-        most = (seeds - 1) // (LEAST - 1) if seeds >= ENOUGH else 1
-        allowed = f"from 1 to {most}" if most > 1 else "1"
         raise UserError(
-            f"study.looks={looks} (number of analyses): with {seeds} seeds it must be {allowed}; 2 "
-            f"or more need {ENOUGH} seeds, and {LEAST} of them at the first analysis"
+            f"study.looks={looks} (number of analyses) with {seeds} seeds: 2 or more need {ENOUGH} "
+            f"seeds, and {LEAST} of them at the first analysis"
         )
 
 

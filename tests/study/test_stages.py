@@ -22,10 +22,9 @@ def test_looks_lie_evenly(claim, seeds, looks, ends):
     assert planned_looks({**study, "claims": [claim(kind="exact")]})[-1] == seeds
 
 
-@pytest.mark.parametrize(("seeds", "looks", "allowed"), [(9, 2, "1"), (10, 4, "from 1 to 3")])
-def test_looks_at_too_few_seeds_are_refused(claim, seeds, looks, allowed):
-    message = rf"looks={looks} .*with {seeds} seeds it must be {allowed};"
-    with pytest.raises(UserError, match=message):
+@pytest.mark.parametrize(("seeds", "looks"), [(9, 2), (10, 4)])
+def test_looks_at_too_few_seeds_are_refused(claim, seeds, looks):
+    with pytest.raises(UserError, match=rf"looks={looks} .*with {seeds} seeds"):
         check_looks({"seeds": seeds, "looks": looks, "claims": [claim()]})
 
 
