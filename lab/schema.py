@@ -11,7 +11,7 @@ SCHEMA = Path("docs/reference/verdict.schema.json")
 
 
 def schema() -> str:
-    """Return the JSON schema of verdict.json, from the types in ablate.evidence.types."""
+    """Return the JSON schema of verdict.json, from the types in ablate.verdict.types."""
     return json.dumps(adapter(Verdict).json_schema(), indent=1, sort_keys=True) + "\n"
 
 
