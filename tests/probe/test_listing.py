@@ -1,9 +1,5 @@
 """The probe of printed listings, without their process."""
 
-from pathlib import Path
-
-DOCUMENTS = Path(__file__).parents[3] / "shared" / "documents"
-
 
 def test_a_form_that_does_not_run_has_a_difference_of_one(measure, monkeypatch, tmp_path):
     def examine(*asked, **how):

@@ -1,4 +1,4 @@
-"""Colours of states and of arms: seen on every paper, and told apart by everybody."""
+"""Colours of states and of arms: seen on every paper."""
 
 import colorsys
 
@@ -10,9 +10,7 @@ from ablate.report.marks import ARM_COLOURS, MARKS
 
 HUED = ("supported", "refuted", "mixed")  # the other states are grey
 APART = 18.0  # degrees between the hue of an arm and that of a state
-XYZ = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
-WHITE = [0.9505, 1.0, 1.089]
-# what is seen of linear red, green and blue: Machado et al. 2009, table 1, severity 1
+LUMINANCE = [0.2126, 0.7152, 0.0722]  # of linear red, green and blue
 
 
 def linear(colour):
@@ -21,7 +19,7 @@ def linear(colour):
 
 
 def contrast(first, other):
-    low, high = sorted(XYZ[1] @ linear(colour) + 0.05 for colour in (first, other))
+    low, high = sorted(LUMINANCE @ linear(colour) + 0.05 for colour in (first, other))
     return high / low
 
 
