@@ -5,41 +5,35 @@ judged as for a sweep.
 """
 
 import io
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from ablate.config.labels import use_labels
-from ablate.console import make_console
-from ablate.errors import UserError
-from ablate.evidence.folder import Evidence
-from ablate.evidence.sources import read
-from ablate.evidence.tables import Row
-from ablate.record.files import check_writable, finite
-from ablate.referee.question import Question, question_of, read_question
-from ablate.report.terminal import announce
-from ablate.verdict.conclude import conclude
-from ablate.verdict.types import Verdict
-from ablate.words.answer import with_words
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
-import math
-from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 
 from ablate.config import combinations, study
-from ablate.evidence.tables import Source
+from ablate.config.labels import use_labels
+from ablate.console import make_console
+from ablate.errors import UserError
+from ablate.evidence.folder import Evidence
+from ablate.evidence.sources import read
+from ablate.evidence.tables import Row, Source
 from ablate.evidence.types import Levels, Reason, reason
 from ablate.metric.table import RESULT
 from ablate.phrases import listed
-from ablate.referee.question import Claim
+from ablate.record.files import check_writable, finite
+from ablate.referee.question import Claim, Question, question_of, read_question
 from ablate.referee.runs import Rows, Runs, alike, name_of, number_of, numbers, runs_of, texts
-from ablate.words.answer import statement
+from ablate.report.terminal import announce
+from ablate.verdict.conclude import conclude
+from ablate.verdict.types import Verdict
+from ablate.words.answer import statement, with_words
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 WIDTH = 100_000  # of the text of a verdict, so that no line is broken
 
@@ -66,10 +60,8 @@ class Comparison:
         """
         return finite(dict(self.verdict))
 
-    def to_frame(self) -> "DataFrame":
+    def to_frame(self) -> pd.DataFrame:
         """Return a data frame with a row per claim: verdict, effect, interval and p-values."""
-        import pandas as pd
-
         keys = ("id", "reading", "verdict", "grade", "effect", "margin", "method", "headline")
         rows = []
         for claim in self.to_dict()["claims"]:

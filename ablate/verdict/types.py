@@ -8,16 +8,13 @@ effect below 0, *the other way round*.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NotRequired
+from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 
 from ablate.config.study import Levels, Question
 from ablate.evidence.types import Caveat, Reason, Spread
 from ablate.stats.ties import above, at_most
-
-if TYPE_CHECKING:
-    pass
 
 
 class CombinedChange(TypedDict):
