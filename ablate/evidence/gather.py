@@ -34,6 +34,9 @@ STATISTICS = ".stats.npz"
 BESIDE_CODE = ("libraries", "data", "device", "initial", "bleu")
 Array = Num[np.ndarray, "sentences ..."]
 SCREENING = "screening"  # subfolder of a sweep with the runs that tuned a nuisance parameter
+CONFIG_DIR = "--config-dir"
+PLACE = re.compile(r"(?<=[=\[,'\" ])[/~][^,\]'\"]*")
+ELSEWHERE = "FOLDER"
 
 
 def gather(sweep: Path) -> Evidence:
@@ -304,11 +307,6 @@ def read_rows(path: Path, name: str | None = "bleu") -> Array | None:
     with arrays_in(path) as arrays:
         names = [name] if name else [other for other in arrays if other != "groups"]
         return next((arrays[other] for other in names if other in arrays), None)
-
-
-CONFIG_DIR = "--config-dir"
-PLACE = re.compile(r"(?<=[=\[,'\" ])[/~][^,\]'\"]*")
-ELSEWHERE = "FOLDER"
 
 
 def command(overrides: Iterable[str], *flags: str, config_dirs: Iterable[str] = ()) -> str:

@@ -31,6 +31,18 @@ BEGINNING = f"{STEPS_TO}/nll_"
 Number = int | float
 Point = tuple[Number, Number]
 HARDLY = 0.05  # fraction of the unigram nll: a run with a smaller gain has learned almost nothing
+# shown in this order, if the runs have them
+COLUMNS = (
+    "test/bleu",
+    "test/bleu_tokenised",
+    "test/chrf",
+    "test/nll",
+    "test_long/bleu",
+    "test/length_ratio",
+    "test/calibration_error",
+)
+PROBE = "probe/"
+Row = dict[str, str]
 
 
 def needs_no_training(metric: str) -> bool:
@@ -158,20 +170,6 @@ def first_at(
 def _between(before: Point, after: Point, target: Number) -> float:
     (first, high), (last, low) = before, after
     return first + (last - first) * (high - target) / (high - low)
-
-
-# shown in this order, if the runs have them
-COLUMNS = (
-    "test/bleu",
-    "test/bleu_tokenised",
-    "test/chrf",
-    "test/nll",
-    "test_long/bleu",
-    "test/length_ratio",
-    "test/calibration_error",
-)
-PROBE = "probe/"
-Row = dict[str, str]
 
 
 def by_arm(runs: Iterable[Run]) -> dict[str, list[Run]]:

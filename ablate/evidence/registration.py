@@ -65,6 +65,8 @@ Rule = dict[str, Any]
 Change = tuple[str, Any, Any]  # a key, and its value before and now; None: not given
 Form = Mapping[str, Any]  # a study, or the parts of it that decide its verdicts
 NONE: Form = {}
+ENOUGH = 10  # minimum number of seeds for interim analyses
+USUAL_LOOKS = 3  # number of analyses if a study with enough seeds does not set `looks`
 
 
 def digest(value: Any) -> str:
@@ -256,10 +258,6 @@ def differences(before: Sets, now: Sets, apart: Iterable[str] | None = None) -> 
         return apart is not None and not f"{key}.".startswith(nodes)
 
     return [(key, before.get(key), now.get(key)) for key in {**before, **now} if counts(key)]
-
-
-ENOUGH = 10  # minimum number of seeds for interim analyses
-USUAL_LOOKS = 3  # number of analyses if a study with enough seeds does not set `looks`
 
 
 def planned_looks(study: Study) -> list[int]:

@@ -60,6 +60,14 @@ METRICS, SETTINGS, CSV_STEP = "metrics.csv", "hparams.yaml", "step"
 # columns that are no metrics: Lightning writes hp_metric at step 0 of every folder
 BESIDE = {"hp_metric", "epoch"}
 VERSION = re.compile(r"(.*?)version_(\d+)")
+PATTERN = "*tfevents*"
+FLOATS = (1, 2)  # types of a tensor: DT_FLOAT and DT_DOUBLE
+KINDS = ("scalars", "tensors")  # what the accumulator reads in full
+OTHERS = ("histograms", "distributions", "images", "audio")
+STARTED = "_started"
+TRAIN, OTHER_SPLITS = "train", {"validation", "valid", "val", "eval", "test"}
+Points = dict[int, tuple[float, float]]  # value and seconds by step
+Content = dict[str, Points]  # the values in a folder by tag
 
 
 def read(source: Any, wanted: Collection[str] = ()) -> Source:
@@ -213,16 +221,6 @@ def _continued(before: Sequence[Row], after: Sequence[Row], step: str) -> list[R
         for row in before
     ]
     return [*kept, *after]
-
-
-PATTERN = "*tfevents*"
-FLOATS = (1, 2)  # types of a tensor: DT_FLOAT and DT_DOUBLE
-KINDS = ("scalars", "tensors")  # what the accumulator reads in full
-OTHERS = ("histograms", "distributions", "images", "audio")
-STARTED = "_started"
-TRAIN, OTHER_SPLITS = "train", {"validation", "valid", "val", "eval", "test"}
-Points = dict[int, tuple[float, float]]  # value and seconds by step
-Content = dict[str, Points]  # the values in a folder by tag
 
 
 def read_tensorboard(root: Path, wanted: Collection[str]) -> Source:

@@ -18,6 +18,8 @@ from ablate.errors import UserError, first_line
 DELIMITERS = (",", "\t", ";")
 RUN = "run"  # column with the name of a run
 Row = dict[str, Any]  # the cells of a row, by column
+JSON, PARQUET = (".jsonl", ".ndjson"), (".parquet", ".pq")
+WANDB, STEP = "wandb://", "_step"
 
 
 class Source(NamedTuple):
@@ -137,10 +139,6 @@ def from_lines(path: Path, lines: Sequence[str]) -> pd.DataFrame:
         count = len(cells[wrong - 1])
         raise ValueError(f"row {wrong} has {count} cells, but the header has {len(names)}")
     return pd.DataFrame(cells, columns=names, dtype=object)
-
-
-JSON, PARQUET = (".jsonl", ".ndjson"), (".parquet", ".pq")
-WANDB, STEP = "wandb://", "_step"
 
 
 def with_index(frame: pd.DataFrame) -> pd.DataFrame:

@@ -40,6 +40,14 @@ HEADLINES = (SUPPORTED, REFUTED, MIXED, UNDECIDED, NOT_TESTABLE, NOT_TESTED)
 ARTIFICIAL = "\n# text: artificial\n"  # comment in the YAML file of a corpus without real text
 
 Counted = Sequence[tuple[Finding, str]]  # each verdict, with the verdict of its whole setting
+READING, CONDITIONS = "the reading", "the conditions"
+STEPS, MARGIN = "the number of steps", "the margin"
+NOUNS = {
+    "model/residual": "the residual connections (Pre-LN or Post-LN)",
+    "initial": "the initial values",
+    "probe.stack": "the stack",
+    "tokenizer.vocab_size": "the size of the vocabulary",
+}  # config keys whose last part is not a noun, in words
 
 
 @dataclass(frozen=True)
@@ -273,16 +281,6 @@ def _artificial_languages() -> frozenset[str]:
 def is_artificial(corpora: Iterable[str]) -> bool:
     """Return whether all corpora are artificial."""
     return {*corpora} <= _artificial_languages()
-
-
-READING, CONDITIONS = "the reading", "the conditions"
-STEPS, MARGIN = "the number of steps", "the margin"
-NOUNS = {
-    "model/residual": "the residual connections (Pre-LN or Post-LN)",
-    "initial": "the initial values",
-    "probe.stack": "the stack",
-    "tokenizer.vocab_size": "the size of the vocabulary",
-}  # config keys whose last part is not a noun, in words
 
 
 def _properties(finding: Finding, keys: Iterable[str]) -> dict[str, str]:

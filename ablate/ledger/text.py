@@ -28,6 +28,7 @@ from ablate.verdict.types import INCONCLUSIVE, REFUTED, SUPPORTED
 
 TESTED = "tested"
 OUTSIDE = "Outside the ledger"
+INDENT = "    "
 
 
 @dataclass(frozen=True)
@@ -131,9 +132,6 @@ def pick(entries: list[Entry], wanted: dict[str, str], words: Sequence[str] = ()
         if all(FILTERS[key](entry, value.lower()) for key, value in wanted.items())
         and all(word.lower() in entry.text for word in words)
     ]
-
-
-INDENT = "    "
 
 
 def marked(headline: Headline) -> str:

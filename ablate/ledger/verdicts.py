@@ -43,6 +43,11 @@ from ablate.verdict.stored import (
 )
 from ablate.verdict.types import INCONCLUSIVE, REFUTED, SUPPORTED, Entry, Setting, Verdict, side
 
+VERDICTS = (SUPPORTED, REFUTED, INCONCLUSIVE)
+Pairs = tuple[tuple[str, str], ...]
+# Config keys whose levels are part of every setting, which names them by the last part of the key
+NAMED = ("data", "model", "model.d_model", "model.n_layers", "budget.steps")
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -102,12 +107,6 @@ def read_text(name: str) -> str:
     folder = catalogue()
     path = folder / "claims" / name if folder else None
     return path.read_text(encoding="utf-8") if path and path.is_file() else ""
-
-
-VERDICTS = (SUPPORTED, REFUTED, INCONCLUSIVE)
-Pairs = tuple[tuple[str, str], ...]
-# Config keys whose levels are part of every setting, which names them by the last part of the key
-NAMED = ("data", "model", "model.d_model", "model.n_layers", "budget.steps")
 
 
 @dataclass(frozen=True)

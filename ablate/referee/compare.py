@@ -36,6 +36,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH = 100_000  # of the text of a verdict, so that no line is broken
+ALL_RUNS = "all runs"  # the only arm of a table without a column of arms
+MOST_NAMED = 5  # largest number of columns in a sentence
+FIELDS = ("id", "kind", "margin", "tolerance", "margin_reason", "source", "over", "scale")
+# fields of a sweep's run that a table does not have
+UNKNOWN = {
+    **{"identity": "", "curve": {}, "reused": False, "ended": 0.0, "seconds": 0.0},
+    **{"command": "", "versions": {}},
+}
 
 
 class Comparison:
@@ -109,16 +117,6 @@ def _compare(runs: Any, question: Question) -> Comparison:
     if not evidence.study["claims"]:
         raise UserError("there is no claim: name a baseline that has another arm, or a target")
     return Comparison(evidence)
-
-
-ALL_RUNS = "all runs"  # the only arm of a table without a column of arms
-MOST_NAMED = 5  # largest number of columns in a sentence
-FIELDS = ("id", "kind", "margin", "tolerance", "margin_reason", "source", "over", "scale")
-# fields of a sweep's run that a table does not have
-UNKNOWN = {
-    **{"identity": "", "curve": {}, "reused": False, "ended": 0.0, "seconds": 0.0},
-    **{"command": "", "versions": {}},
-}
 
 
 def evidence_of(source: Source, question: Question) -> Evidence:

@@ -22,6 +22,12 @@ from ablate.verdict.floor import PLATEAU
 MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "-"))  # texts for a missing number
 Numbers = Float[np.ndarray, " rows"]
 Rows = Bool[np.ndarray, " rows"]
+LARGEST = 1e150  # largest value of a metric, because its square must not overflow
+# names of columns that tell that a row may be a step of a run
+STEPS = ("step", "_step", "global_step", "iteration", "iter", "epoch")
+# columns of W&B and MLflow, and their values for runs that did not finish normally
+STATES = ("state", "status")
+UNFINISHED = ("crashed", "failed", "killed", "preempted", "running", "scheduled", "unfinished")
 
 
 def texts(frame: pd.DataFrame, column: str) -> pd.Series:
@@ -107,14 +113,6 @@ def rows_with(
             allowed += names
         rows &= cells.isin(allowed).to_numpy()
     return rows
-
-
-LARGEST = 1e150  # largest value of a metric, because its square must not overflow
-# names of columns that tell that a row may be a step of a run
-STEPS = ("step", "_step", "global_step", "iteration", "iter", "epoch")
-# columns of W&B and MLflow, and their values for runs that did not finish normally
-STATES = ("state", "status")
-UNFINISHED = ("crashed", "failed", "killed", "preempted", "running", "scheduled", "unfinished")
 
 
 class Runs(NamedTuple):

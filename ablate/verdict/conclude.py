@@ -87,6 +87,8 @@ ALWAYS = {
 }
 RULE = 2  # of the error of an effect: docs/explanation/statistics.md; 1 if verdict.json has none
 UNREGISTERED = Registration(hash="", time=0.0, earlier=[], looks=0)
+LEAST = 4  # smallest number of seeds at the first of several interim analyses
+FUTILE = 0.1  # conditional power below which a claim is not continued
 
 
 def conclude(evidence: Evidence) -> Verdict:
@@ -193,10 +195,6 @@ def _arm(label: str, runs: list[Run], asked: Set[str]) -> Arm:
         "metrics": {metric: x for metric in metrics if (x := spread(ended, metric))},
     }
     return cast(Arm, entry)
-
-
-LEAST = 4  # smallest number of seeds at the first of several interim analyses
-FUTILE = 0.1  # conditional power below which a claim is not continued
 
 
 def check_looks(study: Study) -> None:

@@ -58,6 +58,7 @@ METHOD = "combinations"
 LEVEL = 0.95
 
 Numbers = Int[np.ndarray, "runs factors"]
+LEAST_LEVELS = 2  # smallest number of values of the column of a trend
 
 
 class Scored(NamedTuple):
@@ -268,9 +269,6 @@ def _recipe(design: Combinations, data: Scored, changes: Iterable[Change]) -> Le
     if data.runs.rate is not None:
         row[data.runs.rate.factor] = best_rate(data.runs, data.validation[:, 0], row)
     return recipe_of(design, row.tolist()).levels
-
-
-LEAST_LEVELS = 2  # smallest number of values of the column of a trend
 
 
 def is_independent(claim: Mapping[str, object]) -> bool:

@@ -58,6 +58,10 @@ SKILL = "val/skill"
 WITHOUT = ("exact", "stability", "trend")  # kinds that do not compare the losses of two models
 # metrics without a floor
 UNLEARNED = (*UNTRAINED, "gap", "gradient")
+AT_BEST = 0.01  # fraction of the metric's range within which an arm counts as at the best value
+BETTER = ("superiority", "trend")
+SAME = ("equivalence", "non_inferiority")
+Control = Callable[[], ControlOutcome | None]
 
 
 def nothing_learned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> Reason | None:
@@ -286,12 +290,6 @@ def _curve(run: Run, metric: str) -> Sequence[float | None]:
         return []
     nll = run["curve"].get("val/nll", [])
     return [None if x is None else (x - chance) / (bound - chance) for x in nll]
-
-
-AT_BEST = 0.01  # fraction of the metric's range within which an arm counts as at the best value
-BETTER = ("superiority", "trend")
-SAME = ("equivalence", "non_inferiority")
-Control = Callable[[], ControlOutcome | None]
 
 
 def one_way(
