@@ -57,8 +57,8 @@ class LinearHead(Head):
     Source: arXiv:1706.03762, section 3.4.
     What differs: no bias. The logits of a batch are its largest tensor (4096 tokens x 8000
         subwords: 131 MB); writing and reading them costs more than computing them. Therefore, if
-        the loss is a mean over rows, logits, loss and gradients are computed for a chunk of rows at
-        a time, and all chunks use the same memory.
+        the loss is a mean over rows and there are more logits than 1 MiB, logits, loss and
+        gradients are computed for a chunk of rows at a time, and all chunks use the same memory.
     What to expect: the same results as without chunks, except for rounding.
 
     Args:
