@@ -28,7 +28,7 @@ from lab.calibration.tables import Cells
 
 COMPARED = (1, 3, 8, 12, 38)  # comparisons for which the power is shown
 OURS = "rule 2"
-FURTHER, MOST_SEEDS = (12, 38), 10  # comparisons, and seeds of a variant, of a larger baseline
+SHARING, MOST_SEEDS = 38, 10  # comparisons, and seeds of a variant, of a larger baseline
 Powers = dict[tuple[str, int, int], float]  # by method, comparisons and seeds
 
 
@@ -95,20 +95,19 @@ def _further(studies: Mapping[str, Study], sweeps: int, seeds: Sequence[int]) ->
     """Return the rates of false verdicts and the power if the baseline has more seeds, by Dunnett's
     rule.
     """
-    few = [n for n in seeds if n <= MOST_SEEDS]
-    table = [["noise, comparisons", "baseline", *(f"{n} seeds" for n in few)]]
-    for (name, study), k in product(studies.items(), FURTHER):
-        for seeds_of_baseline, drawn in (("equal", study), ("more", with_further_runs(study))):
+    few, arms = [n for n in seeds if n <= MOST_SEEDS], SHARING + 1
+    table = [["noise", "baseline", *(f"{n} seeds" for n in few)]]
+    for name, study in studies.items():
+        for baseline, drawn in (("equal", study), ("more", with_further_runs(study))):
             cells = []
             for n in few:
-                scores = drawn(sweeps, k + 1, n, np.random.default_rng([n, k, len(name)]))
+                scores = drawn(sweeps, arms, n, np.random.default_rng([n, SHARING, len(name)]))
                 cells.append(_worst([false_rates(METHODS[OURS], scores)]))
-            table.append([f"{name}, {k}", seeds_of_baseline, *cells])
-    for rho, k in product((0.0, 0.5), FURTHER):
-        for further in (False, True):
-            rates = (power(METHODS[OURS], k + 1, n, sweeps, rho, further=further) for n in few)
-            row = [f"power, correlation {rho:g}, {k}", "more" if further else "equal"]
-            table.append([*row, *map(_percent, rates)])
+            table.append([name, baseline, *cells])
+    for rho, further in product((0.0, 0.5), (False, True)):
+        shares = (power(METHODS[OURS], arms, n, sweeps, rho, further=further) for n in few)
+        row = [f"power, correlation {rho:g}", "more" if further else "equal"]
+        table.append([*row, *map(_percent, shares)])
     return table
 
 
