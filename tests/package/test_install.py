@@ -56,14 +56,6 @@ def check_that_theirs_trained(tmp_path, module="their_package.shifted"):
 
 
 @pytest.mark.slow
-def test_a_variant_from_another_folder_trains(theirs, command, here, monkeypatch, tmp_path):
-    monkeypatch.syspath_prepend(tmp_path)
-    status, _, err = command(*theirs)
-    assert status == 0, err
-    check_that_theirs_trained(tmp_path)
-
-
-@pytest.mark.slow
 def test_a_variant_from_another_folder_trains_in_processes(theirs, tmp_path):
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{tmp_path}", "OMP_NUM_THREADS": "1"}
     done = python("-m", "ablate", *theirs, cwd=tmp_path, env=environment)

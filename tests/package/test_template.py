@@ -71,28 +71,6 @@ def test_its_level_goes_through_the_regime_of_language_models(template, command)
     assert json.loads(result.read_text())["metrics"]["val/bpb"] > 0
 
 
-@pytest.mark.slow
-def test_its_question_can_be_asked(template, small, command):
-    *_, plan, _ = typed(template)
-    status, printed, error = command(*plan[1:], *small, "-m")
-    assert status == 0, error
-    assert "scaled_beats_sinusoidal" in printed
-    assert not (template.parent / "results" / "runs").exists()
-
-
-@pytest.mark.slow
-def test_its_question_is_trained_to_a_verdict(template, small, command, here):
-    *_, sweep = typed(template)
-    status, _, error = command(*sweep[3:], *small, "budget.seeds=2")
-    assert status == 0, error
-    (verdict,) = template.parent.glob(f"results/sweeps/{NAME}/*/verdict.json")
-    (claim,) = json.loads(verdict.read_text())["claims"]
-    assert claim["id"] == "scaled_beats_sinusoidal"
-    runs = [json.loads(line) for line in (verdict.parent / "runs.jsonl").read_text().splitlines()]
-    assert {run["levels"]["model/position"] for run in runs} == {"scaled", "sinusoidal"}
-    assert len({run["metrics"]["val/nll"] for run in runs}) == 4
-
-
 def test_every_file_is_on_its_page_and_it_names_what_is_there(template):
     page = (template / "README.md").read_text()
     named = {name for name in re.findall(r"^\| `([^`]+)`", page, re.M)}
