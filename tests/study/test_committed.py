@@ -11,7 +11,7 @@ from ablate.evidence.registration import deciding, departures
 from lab.calibration.noise import noise
 from lab.calibration.simulate import MEASURED
 
-from ..experiments import case
+from ..experiments import QUICK, case
 
 ROOT = Path(__file__).resolve().parents[2]
 # a path from the root, not part of a word, a relative path or an address
