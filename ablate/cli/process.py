@@ -99,10 +99,10 @@ def _message(error: BaseException) -> str:
     text = str(error).strip() or type(error).__name__
     if isinstance(error, MissingConfigException) and error.missing_cfg_file:
         # the next paragraphs list all options, and all folders with configs
-        group, _, option = str(error.missing_cfg_file).rpartition("/")
+        group, _, option = str(error.missing_cfg_file).lstrip("/").rpartition("/")
         options = option_files(group)
         hint = suggestion(option, [*(error.options or options)])
-        hint += f"`ablate options {group}` lists all options" if options else ""
+        hint += f"`ablate options {group}` lists all options" if group and options else ""
         return f"{text.partition(chr(10))[0]}\n{hint}".strip()
     if error.__cause__:
         text = f"{text}\n{error.__cause__}".strip()

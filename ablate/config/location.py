@@ -120,7 +120,7 @@ def groups() -> list[str]:
 
 def option_files(group: str) -> dict[str, Path]:
     """Return the YAML files of all options of a group, in the order of their names, by name."""
-    paths = (path for folder in option_folders() for path in folder.glob(f"{group}/*.yaml"))
+    paths = (path for folder in option_folders() for path in (folder / group).glob("*.yaml"))
     return {path.stem: path for path in sorted(paths, key=lambda path: path.stem)}
 
 
