@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> None:
         UserError: the first folder has no study of combinations.
     """
     from ablate.evidence.folder import Evidence
-    from ablate.verdict.combined import combined
+    from ablate.verdict.designs import combined
 
     evidence = Evidence.load(Path(arguments.folder))
     study, found = evidence.study, combined(evidence)
