@@ -14,6 +14,7 @@ from ablate.metric.table import Metric
 from ablate.model.attention import Kernel
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.base import Model
+from ablate.model.cache import Cache
 from ablate.model.embedding import TiedAll
 from ablate.model.head import LinearHead
 from ablate.task.translation import Translation, Translations
@@ -42,7 +43,7 @@ class Summed(Kernel):
         return F.elu(x) + 1
 
 
-class Sums:
+class Sums(Cache):
     """A sum for every hypothesis, "M H N E W"."""
 
     def __init__(self, slots):
@@ -92,7 +93,7 @@ class Recurrent(Model):
         return states[:, 0]
 
 
-class Hidden:
+class Hidden(Cache):
     """The last state of every row."""
 
     def __init__(self, state, beams):
