@@ -61,7 +61,6 @@ class Stack(nn.Module):
         self.sizes = [block.sizes(layer) for layer in layers]
         self.residual = residual(sum(len(sizes) for sizes in self.sizes))
         self.order = list(order)
-        self.reads = self._reads()
         for sublayer in self.sublayers:
             sublayer.check(position)
 
@@ -70,8 +69,9 @@ class Stack(nn.Module):
         """All sub-layers in the order in which they act."""
         return [cast("Sublayer", s) for i in self.order for s in self.layers[i].children()]
 
-    def _reads(self) -> list[tuple[int, int]]:
-        """Return the residual connections in order of execution, as (index, number of sub-layers).
+    @property
+    def reads(self) -> list[tuple[int, int]]:
+        """The residual connections in order of execution, as (index, number of sub-layers).
 
         All sub-layers of a connection read the same input, and their outputs are summed.
         """

@@ -24,6 +24,7 @@ from ablate.config.combinations import design_of, forecast
 from ablate.config.combinations import plan_of as planned
 from ablate.config.construct import construct
 from ablate.config.labels import arm_label
+from ablate.config.screen import FACTOR
 from ablate.engine import Engine
 from ablate.errors import UserError
 from ablate.evidence.checks import ABOUT, file_of_runs, read_parts
@@ -250,8 +251,10 @@ def time_arms(plan: Plan) -> None:
 def _time(cell: Cell) -> Sample:
     print(f"timing {cell.label}", flush=True)
     with TemporaryDirectory() as results:
-        # a tuning run is tested here too, because its arm is timed only once
-        words = [word for word in cell.argv if word != UNTESTED]
+        # a tuning run is tested here too, because its arm is timed only once; without its study, a
+        # run has the overrides of its variant, but not the name
+        left_out = (UNTESTED, f"{FACTOR}=")
+        words = [word for word in cell.argv if not word.startswith(left_out)]
         words.append(f"budget.test_sentences={cell.arm.budget.test_sentences}")
         done = subprocess.run(
             [sys.executable, "-m", "ablate", *words, *SHORT, f"paths.results={results}"],

@@ -110,6 +110,8 @@ def registration(evidence: Evidence, verdict: Verdict) -> str:
     """Return a sentence on when the study was registered, and how often it was changed and judged
     before.
     """
+    if not verdict["study_hash"]:
+        return "This comparison was not registered before its runs."
     earlier, looks = len(evidence.registration.get("earlier") or []), verdict["looks"]
     after = f", after {counted(earlier, 'earlier version')}" if earlier else ""
     judged = f" The runs had been judged {counted(looks, 'time')} before this verdict."
@@ -130,7 +132,9 @@ def citation(verdict: Verdict) -> str:
     software = listed(each_of(verdict["versions"].get("ablate", "")), "or")
     name, study = verdict["experiment"], verdict["study_hash"]
     day = _registered(verdict)[:10]
-    return f"ablate {software}, experiment {name}, study {study}{', registered ' * bool(day)}{day}"
+    parts = [f"ablate {software}", f"experiment {name}"]
+    parts += [f"study {study}"] * bool(study) + [f"registered {day}"] * bool(day)
+    return ", ".join(parts)
 
 
 def versions(verdict: Verdict) -> str:

@@ -2,6 +2,7 @@
 
 import inspect
 import logging
+import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
-from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
+from lightning_fabric.plugins.environments import LightningEnvironment, SLURMEnvironment
 from omegaconf import DictConfig
 from pytorch_lightning.callbacks import (
     Callback,
@@ -25,6 +26,8 @@ from ablate.errors import UserError
 from ablate.train.job import Job
 from ablate.train.resume import AtomicCheckpointIO
 from ablate.train.tracking import Tracking
+
+NODES = {"MASTER_ADDR", "MASTER_PORT", "NODE_RANK"}
 
 
 def with_argument(
@@ -102,6 +105,22 @@ def check_trainer(job: Job) -> None:
         )
     check_launcher(trainer)
     check_ignored(trainer, job.config.trainer)
+    check_nodes(trainer)
+
+
+def check_nodes(trainer: pl.Trainer) -> None:
+    """Raise UserError if a run on several machines has no launcher that connects its processes.
+
+    The first process would otherwise wait for the others for half an hour, Lightning's limit.
+    """
+    environment = getattr(trainer.strategy, "cluster_environment", None)
+    alone = isinstance(environment, LightningEnvironment)
+    if trainer.num_nodes > 1 and alone and not os.environ.keys() >= NODES:
+        raise UserError(
+            f"trainer.num_nodes={trainer.num_nodes}: nothing starts this run on the other "
+            "machines; start it on each with srun, torchrun or the variables "
+            f"{', '.join(sorted(NODES))}"
+        )
 
 
 def check_launcher(trainer: pl.Trainer) -> None:

@@ -16,6 +16,7 @@ import matplotlib.pyplot as plt
 import ablate
 from ablate.evidence.folder import Evidence
 from ablate.verdict.conclude import conclude
+from ablate.words.answer import with_words
 
 SIZE = ["budget.seeds=3"]  # three seeds of each arm
 
@@ -95,7 +96,7 @@ figure.savefig("difference.svg")
 
 # %%
 evidence = Evidence.load(sweep)
-verdict = conclude(evidence)
+verdict = with_words(conclude(evidence))
 (claim,) = verdict["claims"]
 print(claim["headline"])
 print(claim["evidence"])
