@@ -21,7 +21,7 @@ from ablate.console import make_console
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import command, gather
 from ablate.evidence.log import looked
-from ablate.evidence.outcome import PROBE, STATUSES, Row, rows
+from ablate.evidence.outcome import NOT_LEARNED, PROBE, STATUSES, Row, rows
 from ablate.evidence.types import Run
 from ablate.record.files import append_line, write_text
 from ablate.record.sealed import LOGGER_FAILURES, read_links
@@ -34,6 +34,9 @@ PART = (
     "This sweep has only some of the planned seeds or variants, so it has no verdict. Its results "
     "were seen, so they count as an interim analysis. For the verdict, repeat the command with all "
     "seeds and variants (stored runs are reused), or join the folders of all parts (ablate join)"
+)
+NOT_LEARNED_SCORES = (
+    "A run that diverged or collapsed counts with BLEU 0 and the nll of a unigram model."
 )
 IN_FILE_ONLY = ("test/bleu_tokenised", "test/chrf", "test/length_ratio", "test/calibration_error")
 COUNTS = (*STATUSES[1:], "reused")  # columns that the terminal shows only if a value is not 0
@@ -60,6 +63,8 @@ def end(config: DictConfig) -> int:
     arms = rows(evidence.runs, asked)
     console.print(as_rich(evidence.name, arms, asked))
     write_text(sweep / "table.md", markdown(DataFrame(arms)))
+    if any(run["status"] in NOT_LEARNED for run in evidence.runs):
+        console.print(NOT_LEARNED_SCORES, soft_wrap=True)
     if config.study is not None and evidence.regime["scale"] == SMOKE:
         console.print(f"\n{NO_VERDICT}.", soft_wrap=True)
     elif config.study is not None:
