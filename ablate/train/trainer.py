@@ -23,6 +23,7 @@ from pytorch_lightning.strategies.launchers import _MultiProcessingLauncher
 
 from ablate.config.construct import building
 from ablate.errors import UserError
+from ablate.process import say_once
 from ablate.train.job import Job
 from ablate.train.resume import AtomicCheckpointIO
 from ablate.train.tracking import Tracking
@@ -103,6 +104,8 @@ def check_trainer(job: Job) -> None:
             enable_progress_bar=False,
             enable_model_summary=False,
         )
+    if job.config.trainer.get("compile") == "reduce-overhead":
+        say_once("trainer.compile=reduce-overhead has not been tested on any GPU")
     check_launcher(trainer)
     check_ignored(trainer, job.config.trainer)
     check_nodes(trainer)
