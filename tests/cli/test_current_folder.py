@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CONSOLE = "import sys; sys.path[:1] = []; from ablate.__main__ import main; main()"
+# -c adds the current folder, which the script of the console lacks
+CONSOLE = """import sys
+if not sys.flags.safe_path:
+    del sys.path[0]
+from ablate.__main__ import main
+main()"""
 WAYS = {"console": ["-c", CONSOLE], "module": ["-m", "ablate"]}
 TRUST = ["translate", "checkpoint=run", "trust=[mine_of_test]"]
 
