@@ -10,7 +10,8 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
-from lightning_fabric.plugins.environments import LightningEnvironment, SLURMEnvironment
+from lightning_fabric.plugins.environments.lightning import LightningEnvironment
+from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
 from omegaconf import DictConfig
 from pytorch_lightning.callbacks import (
     Callback,
