@@ -38,7 +38,7 @@ class Question(TypedDict):
     kind: str  # test: exact | superiority | equivalence | non_inferiority | stability | trend
     metric: str  # metric that is compared, such as test/bleu
     # direction claimed for the treatment, which may be the worse arm: higher | lower; of a trend,
-    # for rising levels
+    # for rising levels; empty: the direction in which the metric is better
     better: str
     # smallest difference that matters, in units of the metric; exact claims: smallest distance from
     # 0 that every case must have
@@ -101,7 +101,8 @@ class Tune(TypedDict):
     # larger numbers follow
     seeds: list[int]
     metric: str  # validation metric by which a value is chosen
-    better: str  # better values of `metric` are: higher | lower
+    # better values of `metric` are: higher | lower; empty: as the metric says
+    better: str
 
 
 class Match(TypedDict):
@@ -201,12 +202,12 @@ class Study(TypedDict):
 USUAL: dict[Any, dict[str, Any]] = {
     Claim: {
         **{"where": {}, "treatment": {}, "baseline": {}, "minus": {}, "loses": {}},
-        **{"over": "", "scale": "log", "better": "higher", "margin": 0.0, "margin_reason": ""},
+        **{"over": "", "scale": "log", "better": "", "margin": 0.0, "margin_reason": ""},
         **{"alpha": 0.05, "tolerance": 0.0, "control": "", "cannot": False, "plan_for": None},
         "predicted": None,
         **{"reading": "", "measures": "", "control_measures": ""},
     },
-    Tune: {"metric": "val/nll", "better": "lower"},
+    Tune: {"metric": "val/nll", "better": ""},
     Match: {"key": "model.d_ff"},
     Shown: {"where": {}},
     Screen: {

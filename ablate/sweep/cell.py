@@ -22,6 +22,7 @@ from ablate.errors import UserError
 from ablate.evidence.gather import CONFIG_DIR
 from ablate.evidence.registration import OF_DESIGN, study_hash
 from ablate.evidence.types import Study
+from ablate.metric.table import metric_of
 from ablate.record.arm import levels, makes_arms
 from ablate.record.files import seal, write_json
 from ablate.record.label import key, say, value_text
@@ -275,7 +276,18 @@ def plain_study(config: DictConfig) -> Study:
     whole: Any = OmegaConf.to_container(config, resolve=False)
     whole.pop("hydra", None)  # it has nodes that only a job can resolve
     tree: Any = OmegaConf.to_container(OmegaConf.create(whole), resolve=True)
-    return used(tree["study"])
+    study = tree["study"]
+    for claim in filter(lambda claim: isinstance(claim, dict), study["claims"]):
+        exact = claim["kind"] == "exact"  # `better` says what its tolerance limits
+        claim["better"] = claim["better"] or _direction("" if exact else claim["metric"], "higher")
+    if tune := study["tune"]:
+        tune["better"] = tune["better"] or _direction(tune["metric"], "lower")
+    return used(study)
+
+
+def _direction(metric: str, unknown: str) -> str:
+    """Return whether higher or lower values of a metric are better; `unknown` if neither are."""
+    return metric_of(metric).better or unknown
 
 
 def used(study: dict[str, Any]) -> Study:

@@ -91,3 +91,23 @@ def test_arms_that_train_alike_are_refused(checked):
     ):
         checked(*arms)
     assert checked(*arms, expect="identical") is None
+
+
+@pytest.mark.parametrize(
+    ("metric", "given", "direction"),
+    [("test/nll", "", "lower"), ("test/bleu", "", "higher"), ("test/nll", "higher", "higher")],
+)
+def test_a_claim_is_tested_in_the_better_direction_of_its_metric(compose, metric, given, direction):
+    from ablate.config.schema import StudyNode
+    from ablate.sweep.cell import plain_study
+
+    claim = STUDY["claims"][0] | {"metric": metric} | ({"better": given} if given else {})
+    tune = {"key": "optimizer.lr", "values": [1, 2], "seeds": [9], "metric": metric}
+    config = compose()
+    OmegaConf.set_readonly(config, False)
+    config.study = OmegaConf.merge(
+        OmegaConf.structured(StudyNode), STUDY | {"claims": [claim], "tune": tune}
+    )
+    study = plain_study(config)
+    assert study["claims"][0]["better"] == direction
+    assert study["tune"]["better"] == ("lower" if metric == "test/nll" else "higher")
