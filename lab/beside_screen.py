@@ -33,19 +33,19 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.verdict.designs import combined
 
     evidence = Evidence.load(Path(arguments.folder))
-    study, found = evidence.study, combined(evidence)
-    if found is None:
+    study, effects = evidence.study, combined(evidence)
+    if effects is None:
         raise UserError(f"{arguments.folder} has no runs of a study of combinations that learned")
-    low, high = found["interaction_interval"]
+    low, high = effects["interaction_interval"]
     print(
-        f"{found['runs']} runs of {found['recipes']} recipes. Runs of a recipe vary by "
-        f"{found['run_deviation']:.4f}; recipes around the sum of effects by "
-        f"{found['interaction']:.4f} ({low:.4f} to {high:.4f}); share {found['share']:.2f}.\n"
+        f"{effects['runs']} runs of {effects['recipes']} recipes. Runs of a recipe vary by "
+        f"{effects['run_deviation']:.4f}; recipes around the sum of effects by "
+        f"{effects['interaction']:.4f} ({low:.4f} to {high:.4f}); share {effects['share']:.2f}.\n"
     )
-    print(f"| change | over recipes, {found['metric']} | alone | difference |\n|---|---|---|---|")
+    print(f"| change | over recipes, {effects['metric']} | alone | difference |\n|---|---|---|---|")
     alone = dict(_effects_alone(Path(arguments.screen)))
-    sign = 1.0 if found["better"] == "higher" else -1.0
-    for change in found["changes"]:
+    sign = 1.0 if effects["better"] == "higher" else -1.0
+    for change in effects["changes"]:
         ((factor, level),) = change["level"].items()
         sets = study["levels"][factor][level]
         name = next((n for n, (x, _) in alone.items() if sets.items() <= x.items()), None)

@@ -26,10 +26,9 @@ from typing import (
 import yaml
 from typing_extensions import is_typeddict
 
-from ablate.cli.parser import PATH, Parser
 from ablate.config.limits import FOREIGN, LISTS, MAPPINGS, Limit, alternatives
 from ablate.config.location import catalogue, option_folders, search_catalogue
-from lab.command import main
+from lab.command import add_page, main, write_page
 
 FIRST = "reading the config"
 HEAD = """\
@@ -125,20 +124,12 @@ class Key(NamedTuple):
     meaning: str
 
 
-def add_arguments(parser: Parser) -> None:
-    """Declare the file of the page."""
-    parser.add_key("to", "write the page there", PATH, required=True)
+add_arguments = add_page
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Write the page.
-
-    Raises:
-        UserError: the page cannot be written.
-    """
-    from ablate.record.files import write_text
-
-    write_text(arguments.to, page())
+    """Write the page."""
+    write_page(arguments, page)
 
 
 def page() -> str:

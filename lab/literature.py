@@ -13,12 +13,10 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from ablate.cli.parser import PATH, Parser
 from ablate.evidence.folder import Evidence
-from ablate.record.files import write_text, writing
 from ablate.report.screen import Component, components
 from ablate.verdict.stored import read_verdict
-from lab.command import main
+from lab.command import add_page, main, write_page
 
 FIRST = "reading the verdicts of the screen"
 SCREEN, PUBLISHED = Path("experiments/modern_screen"), Path("docs/explanation/literature.yaml")
@@ -46,16 +44,12 @@ limits of these runs that may explain why a result is not confirmed.
 """
 
 
-def add_arguments(parser: Parser) -> None:
-    """Declare the file of the page."""
-    parser.add_key("to", "write the page there", PATH, required=True)
+add_arguments = add_page
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Write the page from the committed verdicts."""
-    with writing(arguments.to):
-        write_text(arguments.to, page())
-    print(f"page: {arguments.to}")
+    """Write the page."""
+    write_page(arguments, page)
 
 
 class Results(NamedTuple):

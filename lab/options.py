@@ -7,10 +7,8 @@ example:
 import argparse
 from itertools import groupby
 
-from ablate.cli.parser import PATH, Parser
 from ablate.config.labels import options
-from ablate.record.files import write_text, writing
-from lab.command import main
+from lab.command import add_page, main, write_page
 
 FIRST = "reading the options"
 HEAD = """\
@@ -22,16 +20,12 @@ tree. Choose one with `group=option`, as in `python -m ablate model/position=lea
 """
 
 
-def add_arguments(parser: Parser) -> None:
-    """Declare the file of the page."""
-    parser.add_key("to", "write the page there", PATH, required=True)
+add_arguments = add_page
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Write the page."""
-    with writing(arguments.to):
-        write_text(arguments.to, page())
-    print(f"page: {arguments.to}")
+    write_page(arguments, page)
 
 
 def page() -> str:

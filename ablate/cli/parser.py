@@ -165,34 +165,44 @@ class Parser(argparse.ArgumentParser):
         Raises:
             UserError: an argument is unknown or missing, or its value is not allowed.
         """
-        arguments, overrides = [], []
+        arguments, overrides = list[str](), list[str]()
         for before, word in pairwise(["", *words]):
-            name, equals, value = word.partition("=")
-            group = f"{name.partition('.')[0]}."
-            option = self._option_string_actions.get(before)
-            is_override = word.startswith("~") or (equals and not word.startswith("-"))
-            key = name if name in self.keys else group
-            if name in self._option_string_actions or (option and option.nargs is None):
-                arguments.append(
-                    word
-                )  # an option, or a value such as a=b.csv in `--source a=b.csv`
-            elif equals and key in self.keys and name != group:
-                if not value:
-                    raise UserError(f"{name}= has no value")
-                arguments.append(
-                    f"--{word}" if key == name else f"--{key}={word.removeprefix(key)}"
-                )
-            elif self.takes_flags or (self.takes_overrides and is_override):
+            if (argument := self._argument(word, before)) is None:
                 overrides.append(word)
-            elif PAIR.match(word):
-                raise UserError(self._unknown(f"{name}="))
             else:
-                arguments.append(word)
+                arguments.append(argument)
         namespace, extra = self.parse_known_args(arguments)
         if extra:
             raise UserError(self._unknown(extra[0]))
         namespace.overrides = overrides
         return namespace
+
+    def _argument(self, word: str, before: str) -> str | None:
+        """Return a word as argparse reads it: key=value as --key=value; None for an override.
+
+        Args:
+            word: the word.
+            before: the word before it, which may be an option that takes a value.
+
+        Raises:
+            UserError: a key has no value, or is unknown.
+        """
+        name, equals, value = word.partition("=")
+        group = f"{name.partition('.')[0]}."
+        key = name if name in self.keys else group
+        option = self._option_string_actions.get(before)
+        if name in self._option_string_actions or (option and option.nargs is None):
+            return word  # an option, or a value such as a=b.csv in `--source a=b.csv`
+        if equals and key in self.keys and name != group:
+            if not value:
+                raise UserError(f"{name}= has no value")
+            return f"--{word}" if key == name else f"--{key}={word.removeprefix(key)}"
+        is_override = word.startswith("~") or (equals and not word.startswith("-"))
+        if self.takes_flags or (self.takes_overrides and is_override):
+            return None
+        if PAIR.match(word):
+            raise UserError(self._unknown(f"{name}="))
+        return word
 
     def _unknown(self, given: str) -> str:
         more = "; an override is key=value, or +key=value" if self.takes_overrides else ""

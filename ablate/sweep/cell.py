@@ -1,4 +1,4 @@
-"""One cell of a sweep, a run of one arm with one seed: its config, and the file of its outcome.
+"""The config of a run in a sweep (a cell: one arm with one seed), and the file of its outcome.
 
 `check_apart` makes sure that no two arms are mistaken for one another.
 """

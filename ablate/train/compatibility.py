@@ -118,8 +118,8 @@ def check_monitors(job: Job) -> None:
     modules = [type(callback).__module__ for callback in job.callbacks.values()]
     for key, callback in job.callbacks.items():
         monitor = getattr(callback, "monitor", None)
-        known = monitor in (None, *validated, *STEPS)
-        if not known and all(module.startswith("pytorch_lightning.") for module in modules):
+        is_measured = monitor in (None, *validated, *STEPS)
+        if not is_measured and all(module.startswith("pytorch_lightning.") for module in modules):
             raise UserError(
                 f"callbacks.{key}.monitor={monitor} is not measured in training; allowed is "
                 f"{', '.join((*validated, *STEPS))}"

@@ -97,8 +97,8 @@ def with_recipes(
     """
     for job in jobs:
         named = {word for word in job if word.startswith((f"{FACTOR}=", "seed="))}
-        others = [word for word in job if word not in named]
-        yield from ([*others, *pair] for pair in pairs if named <= {*pair})
+        overrides = [word for word in job if word not in named]
+        yield from ([*overrides, *pair] for pair in pairs if named <= {*pair})
 
 
 def _let_later_values_replace(overrides: Sequence[Override]) -> None:

@@ -3,10 +3,22 @@
 import pytest
 import torch
 
+from ablate.model.product import choose_products, has_onednn
+
 
 @pytest.fixture(autouse=True)
 def seed():
     torch.manual_seed(0)
+
+
+@pytest.fixture
+def onednn():
+    """Multiply by oneDNN during a test."""
+    if not has_onednn():
+        pytest.skip("this torch has no oneDNN")
+    choose_products("onednn")
+    yield
+    choose_products("blas")
 
 
 @pytest.fixture

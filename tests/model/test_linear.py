@@ -5,7 +5,7 @@ import torch
 from torch.nn import functional as F
 
 from ablate.model.linear import BLOCK, Linear, blocks, stacked_linear
-from ablate.model.product import choose_products, has_onednn
+from ablate.model.product import choose_products
 
 
 def parts(multiply, shape, dtype):
@@ -46,16 +46,6 @@ def test_without_autocast_it_is_torchs():
         assert torch.equal(part, reference)
 
 
-needs_onednn = pytest.mark.skipif(not has_onednn(), reason="this torch has no oneDNN")
-
-
-@pytest.fixture
-def onednn():
-    choose_products("onednn")
-    yield
-    choose_products("blas")
-
-
 def three_maps():
     """Return inputs and three weights with 2, 3 and 2 rows, and a bias for all of them."""
     generator = torch.Generator().manual_seed(0)
@@ -68,7 +58,6 @@ def three_maps():
     )
 
 
-@needs_onednn
 @pytest.mark.parametrize("biased", [True, False])
 @pytest.mark.parametrize("frozen", [(), (1,), (0, 1, 2)])
 def test_stacked_weights_give_what_their_matrix_gives(onednn, biased, frozen):
@@ -84,7 +73,6 @@ def test_stacked_weights_give_what_their_matrix_gives(onednn, biased, frozen):
         torch.testing.assert_close(result, expected, rtol=1e-5, atol=1e-4)
 
 
-@needs_onednn
 def test_stacked_weights_are_not_stored_for_the_backward_pass(onednn):
     x, weights, bias = three_maps()
     stored = []

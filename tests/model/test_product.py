@@ -7,16 +7,7 @@ from torch.nn import functional as F
 from ablate.errors import UserError
 from ablate.model import product
 from ablate.model.linear import Linear, linear
-from ablate.model.product import choose_products, has_onednn, is_by_onednn
-
-needs_onednn = pytest.mark.skipif(not has_onednn(), reason="this torch has no oneDNN")
-
-
-@pytest.fixture
-def onednn():
-    choose_products("onednn")
-    yield
-    choose_products("blas")
+from ablate.model.product import choose_products, is_by_onednn
 
 
 def parts(multiply, shape, *, biased=True, strided=False, width=7):
@@ -31,7 +22,6 @@ def parts(multiply, shape, *, biased=True, strided=False, width=7):
     return [y, *torch.autograd.grad((y**2).sum(), given)]
 
 
-@needs_onednn
 @pytest.mark.parametrize("shape", [(1,), (2, 3, 5), (0, 3)])
 @pytest.mark.parametrize("how", [{}, {"biased": False}, {"strided": True}, {"width": 30}])
 def test_onednn_gives_what_torch_gives(onednn, shape, how):
@@ -41,14 +31,12 @@ def test_onednn_gives_what_torch_gives(onednn, shape, how):
         torch.testing.assert_close(result, reference, rtol=1e-5, atol=1e-4)
 
 
-@needs_onednn
 def test_a_gradient_that_is_one_number_for_all_entries(onednn):
     x, weight = torch.randn(4, 6), torch.randn(5, 6, requires_grad=True)
     linear(x, weight, None).sum().backward()  # stride 0
     torch.testing.assert_close(weight.grad, x.sum(0).expand(5, 6))
 
 
-@needs_onednn
 @pytest.mark.parametrize(("instructions", "by_onednn"), [("AVX512", True), ("AVX2", False)])
 def test_auto_is_the_faster_library(onednn, monkeypatch, instructions, by_onednn):
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: instructions)
@@ -56,7 +44,6 @@ def test_auto_is_the_faster_library(onednn, monkeypatch, instructions, by_onednn
     assert is_by_onednn(torch.ones(2, 2)) == by_onednn
 
 
-@needs_onednn
 def test_only_float32_on_a_processor_is_by_onednn(onednn):
     assert is_by_onednn(torch.ones(2, 2))
     assert not is_by_onednn(torch.ones(2, 2, dtype=torch.float64))
