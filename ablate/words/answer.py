@@ -87,7 +87,7 @@ LIMITS = {True: "at least {limit:g} is needed", False: "at most {limit:g} is all
 DRAWS = "{draws:,} random draws each; "
 FAULT = "A deliberate fault, {fault}, gave at least {value}."
 FAILS = "The check can fail: with {arm}, it was {value}."
-SHORT = 3  # a metric's name with more words than this is not repeated after the margin
+SHORT = 3  # most words of a metric's name that is repeated after the margin
 EXPONENT = Metric("", "", 3)  # the unit of a trend on a log-log scale
 
 

@@ -9,7 +9,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from ablate.plan.plan import SHORT, Arm, Plan, _read, _seconds
+from ablate.errors import UserError
+from ablate.plan.plan import SHORT, Arm, Plan, _read, _seconds, _time
 from ablate.record.files import seal, write_json
 from ablate.sweep.cell import Cell
 from ablate.sweep.compose import PlannedSweep
@@ -89,6 +90,17 @@ def test_as_many_are_timed_at_once_as_the_sweep_will_run(small, command, monkeyp
 def test_a_short_run_has_one_budget(small, compose):
     config = compose(*small, "budget.steps=100", "budget.short=50", *SHORT)
     assert shorten(config) is None
+
+
+def test_a_short_run_of_a_variant_has_its_overrides_without_its_study(monkeypatch):
+    done = Mock(returncode=1, stderr="none", stdout="")
+    start = Mock(return_value=done)
+    monkeypatch.setattr("ablate.plan.plan.subprocess.run", start)
+    cell = Mock(spec=Cell, argv=["variant=wide", "model.d_head=8"], label="wide", arm=Mock())
+    with pytest.raises(UserError):
+        _time(cell)
+    words = start.call_args.args[0]
+    assert "model.d_head=8" in words and "study=null" in words and "variant=wide" not in words
 
 
 @pytest.fixture
