@@ -70,7 +70,7 @@ class HubData:
                 f"data.{split}={given}: a stream has no parts of splits; set data.streaming=false, "
                 "or name a whole split."
             )
-        with self._readable():
+        with self._naming_the_source():
             where = self._where | {"cache_dir": self._prepared}
             return _library().load_dataset(**where, split=given, streaming=self.streaming)
 
@@ -122,7 +122,7 @@ class HubData:
         """The format of the data files, such as JsonConfig, and a line for each file: its split,
         and the SHA-256 of a local file or the URL of a hub file.
         """
-        with self._readable():
+        with self._naming_the_source():
             config = _library().load_dataset_builder(**self._where).config
         files = sorted((config.data_files or {}).items(), key=str)
         lines = [f"{split} {_digest(path)}\n" for split, paths in files for path in paths]
@@ -148,12 +148,12 @@ class HubData:
         return {**where, **plain, "revision": self.revision, "cache_dir": self.download_to}
 
     def _read(self, rows: Any, columns: list[str] | None) -> Iterator[dict[str, object]]:
-        with self._readable():
+        with self._naming_the_source():
             yield from rows.select_columns(columns) if columns else rows
 
     @contextmanager
-    def _readable(self) -> Iterator[None]:
-        """Name the data set in errors of the network, the file system, or the package itself."""
+    def _naming_the_source(self) -> Iterator[None]:
+        """Add the name of the data set to errors that a `with` block raises."""
         try:
             yield
         except (UserError, GeneratorExit):

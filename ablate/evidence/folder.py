@@ -233,10 +233,10 @@ def _write_statistics(
 
 @contextmanager
 def arrays_in(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield the arrays in a file by name.
+    """Give a `with` block the arrays in a file by name.
 
     Raises:
-        UserError: the file is missing or damaged, or the `with` block finds it so.
+        UserError: the file is missing or damaged, also if an error in the block shows this.
     """
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:

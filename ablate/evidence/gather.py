@@ -237,7 +237,8 @@ def _lines(folder: Path) -> list[Any]:
 
 
 def _origin(folder: Path, evaluation: str | None = None) -> dict[str, object]:
-    """Return what made a run, as fields of runs.jsonl. Fields that were not recorded are left out.
+    """Return the origin of a run (code, versions, processor), as fields of runs.jsonl. Fields that
+    were not recorded are left out.
 
     Args:
         folder: folder of the training.

@@ -158,7 +158,7 @@ def _screen(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
 
 
 def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
-    """Yield the figure with the effects of all claims that the figure of a screen does not show."""
+    """Yield a figure of the claims that the figure of a screen does not show, if there are any."""
     screen = evidence.study.get("screen")
     unscreened = [claim for claim in verdict["claims"] if not screened(claim, screen)]
     claims = [claim for claim in at_each_budget(unscreened) if has_effect(claim)]

@@ -216,11 +216,11 @@ def estimate(
 
 
 def from_arms(estimate: Estimate, arms: EffectNoise | None) -> Estimate:
-    """Return an estimate whose error comes from all arms of a study, and whose effect from all runs
-    of its own arms.
+    """Return an estimate with its error from all arms of the study, and with its effect from all
+    runs of the compared arms.
 
-    The estimate stays as it is if there is no such noise, if it has too few pairs, if its
-    differences are all equal, or if they contradict the noise.
+    The estimate stays as it is if `arms` is None, if it has too few pairs, if its differences are
+    all equal, or if they contradict the noise.
     """
     if arms is None or estimate.pairs < FEWEST_RUNS or not estimate.error > 0:
         return estimate

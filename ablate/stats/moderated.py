@@ -89,8 +89,8 @@ class ArmNoise:
         """Return the error of an effect whose arms may lack runs with some seeds.
 
         Args:
-            parts: weight of the mean of each arm over the seeds of each group in the effect. The
-                arms of the effect have runs with all seeds of the first group.
+            parts: for each group of seeds and each arm, the weight in the effect of the arm's mean
+                over the group. The arms of the effect have runs with all seeds of the first group.
             counts: number of seeds of each group.
         """
         pairs, larger = counts[0], (counts[0] / counts)[:, None]
@@ -158,8 +158,8 @@ class EffectNoise:
     Args:
         arms: the noise of all arms.
         weights: weight of each arm in the effect.
-        groups: whether each arm has runs with the seeds of each group of seeds. In the first group
-            are the seeds for which all arms with a weight have runs.
+        groups: for each group of seeds and each arm, whether the arm has runs with these seeds. The
+            first group holds the seeds with which all arms with a weight have runs.
         counts: number of seeds of each group.
         means: mean score of each arm over the seeds of each group; 0 without runs.
     """
@@ -285,7 +285,7 @@ def effect_noise(
     scores: Float[np.ndarray, "arms seeds"],
     paired: Bool[np.ndarray, " seeds"],
     *,
-    every: bool,
+    with_unpaired: bool,
 ) -> EffectNoise:
     """Return the noise of an effect.
 
@@ -294,11 +294,11 @@ def effect_noise(
         weights: weight of each arm in the effect.
         scores: score of each arm and seed, NaN if there is none.
         paired: the seeds of the paired differences.
-        every: whether runs of the weighted arms with other seeds count, too.
+        with_unpaired: whether runs of the weighted arms with other seeds count, too.
     """
     present = (np.isfinite(scores) & (weights != 0)[:, None]).T
     groups, members = [weights != 0], [paired]
-    if every and present[paired][:, weights != 0].all():
+    if with_unpaired and present[paired][:, weights != 0].all():
         unpaired = ~paired & present.any(1)
         for group in np.unique(present[unpaired], axis=0):
             groups.append(group)

@@ -206,9 +206,8 @@ def _key_of(config: DictConfig, limit: int) -> str:
 
 
 def _needs(job: Job, data: TextData) -> Iterator[tuple[int, int, str]]:
-    """Yield the largest numbers of tokens for the encoder and for the decoder, with the name of the
-    texts that have so many: those of training, of validation and of each test split, and the
-    translations that a decoding search may output.
+    """Yield, for the texts of training, of validation, of each test split and of a decoding search,
+    the largest number of tokens for the encoder and for the decoder, and the name of the texts.
     """
     yield *job.task.longest(*data.longest("train")), "train"
     searches = dict.fromkeys(job.config.test_splits, (job.search, job.config.batch.test_padding))

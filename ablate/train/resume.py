@@ -65,8 +65,9 @@ class Interruption:
             _handle(number, signal.SIG_DFL)
 
     def defer(self, *, deferred: bool) -> None:
-        """Let a signal wait until `leave` is called, or end the process at once, also because of a
-        signal that has already come.
+        """Hold signals until `leave` is called, or let each end the process at once.
+
+        Without `deferred`, a signal that was held ends the process now.
 
         The signal handlers are installed again, because Lightning may have replaced them. A second
         Ctrl-C always ends the process at once.

@@ -310,7 +310,7 @@ def _bounded(ends: tuple[float, float]) -> list[float] | None:
 
 
 def _rates_of(effect: Estimate) -> MeasuredRates:
-    """Return the measured rates of false verdicts of the test of an effect."""
+    """Return how often the test of an effect gave false verdicts in simulations."""
     if effect.arms is None:
         return PAIRED
     return FURTHER if effect.arms.further else BORROWED

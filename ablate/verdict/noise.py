@@ -26,19 +26,21 @@ class StudyNoise(NamedTuple):
         weights: weight of each arm in the claim's differences.
         scores: score of each arm and seed; NaN if there is none.
         seeds: the seeds of the study.
-        every: whether runs of the compared arms with other seeds than those of the pairs count.
+        with_unpaired: whether runs of the compared arms with seeds outside the pairs count, too.
     """
 
     arms: ArmNoise
     weights: Float[np.ndarray, " arms"]
     scores: Float[np.ndarray, "arms seeds"]
     seeds: list[int]
-    every: bool
+    with_unpaired: bool
 
     def of_effect(self, pairs: list[int]) -> EffectNoise:
         """Return the noise of the effect whose pairs have the given seeds."""
         paired = np.isin(self.seeds, pairs)
-        return effect_noise(self.arms, self.weights, self.scores, paired, every=self.every)
+        return effect_noise(
+            self.arms, self.weights, self.scores, paired, with_unpaired=self.with_unpaired
+        )
 
 
 def noise_of(claim: Claim, compared: list[Side], evidence: Evidence) -> StudyNoise | None:
@@ -62,8 +64,8 @@ def noise_of(claim: Claim, compared: list[Side], evidence: Evidence) -> StudyNoi
     )
     noise = arm_noise(stacked)
     seeds = sorted({run["seed"] for run in evidence.runs})
-    every = bool(evidence.study.get("baseline_seeds"))
-    return None if noise is None else StudyNoise(noise, of_arms, stacked, seeds, every)
+    with_unpaired = bool(evidence.study.get("baseline_seeds"))
+    return None if noise is None else StudyNoise(noise, of_arms, stacked, seeds, with_unpaired)
 
 
 def scores_of(

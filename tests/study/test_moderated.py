@@ -36,7 +36,7 @@ def noise_of_first_two(scores: np.ndarray) -> EffectNoise:
     arms, weights = arm_noise(scores), np.zeros(len(scores))
     weights[:2] = -1.0, 1.0
     assert arms is not None
-    return effect_noise(arms, weights, scores, np.isfinite(scores[:2]).all(0), every=True)
+    return effect_noise(arms, weights, scores, np.isfinite(scores[:2]).all(0), with_unpaired=True)
 
 
 def test_inverse_of_trigamma_is_limmas() -> None:
