@@ -205,7 +205,11 @@ def keys_of_a_study() -> list[Key]:
         ("study.published[].", study.Published),
         ("study.screen.", study.Screen),
     )
-    return [key for prefix, form in forms for key in _of_form(prefix, form, study.USUAL, comments)]
+    return [
+        key
+        for prefix, form in forms
+        for key in _of_form(prefix, form, study.CONFIG_DEFAULTS, comments)
+    ]
 
 
 def _of_form(

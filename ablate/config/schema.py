@@ -13,7 +13,7 @@ from omegaconf import MISSING, DictConfig, OmegaConf
 
 from ablate.config.limits import NOT_EMPTY, PAIRS, Count, OneOf, Range, Seed
 from ablate.config.study import (
-    USUAL,
+    CONFIG_DEFAULTS,
     Claim,
     Levels,
     Match,
@@ -91,7 +91,7 @@ def _node(form: Any, **parts: Any) -> Any:
     """Return a dataclass with the fields of a TypedDict, for Hydra; `parts` are the types of nested
     nodes.
     """
-    usual = USUAL.get(form, {})
+    usual = CONFIG_DEFAULTS.get(form, {})
     fields = [
         (name, parts.get(name, TYPES.get(hint, hint)), _default(usual.get(name, MISSING)))
         for name, hint in get_type_hints(form).items()

@@ -202,12 +202,12 @@ class Study(TypedDict):
 USUAL: dict[Any, dict[str, Any]] = {
     Claim: {
         **{"where": {}, "treatment": {}, "baseline": {}, "minus": {}, "loses": {}},
-        **{"over": "", "scale": "log", "better": "", "margin": 0.0, "margin_reason": ""},
+        **{"over": "", "scale": "log", "better": "higher", "margin": 0.0, "margin_reason": ""},
         **{"alpha": 0.05, "tolerance": 0.0, "control": "", "cannot": False, "plan_for": None},
         "predicted": None,
         **{"reading": "", "measures": "", "control_measures": ""},
     },
-    Tune: {"metric": "val/nll", "better": ""},
+    Tune: {"metric": "val/nll", "better": "lower"},
     Match: {"key": "model.d_ff"},
     Shown: {"where": {}},
     Screen: {
@@ -222,3 +222,5 @@ USUAL: dict[Any, dict[str, Any]] = {
         **{"levels": {}, "rate": None, "excluded": []},
     },
 }
+# A config leaves `better` to the metric. A stored study that lacks it was tested as `USUAL` says.
+CONFIG_DEFAULTS = USUAL | {form: USUAL[form] | {"better": ""} for form in (Claim, Tune)}

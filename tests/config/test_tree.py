@@ -14,6 +14,7 @@ from ablate.config.check import check
 from ablate.config.location import CONF, option_file, option_folders
 from ablate.config.screen import changed_keys, expand, variants
 from ablate.record.label import place
+from ablate.sweep.cell import plain_study
 from ablate.sweep.runs import with_changes
 from ablate.verdict.study_checks import check_study
 
@@ -127,7 +128,7 @@ def test_every_experiment_composes_and_speaks_of_what_it_sweeps(experiment):
             assert leaf in (OmegaConf.select(config, parent) if parent else config), key
     assert config.name == name
     assert set(config.study.factors) == set(swept) or config.study.design
-    check_study(OmegaConf.to_container(config, resolve=True)["study"])
+    check_study(plain_study(config))
     for claim in config.study.claims:
         assert claim.statement.endswith(".")
         assert claim.source
