@@ -202,7 +202,6 @@ def keys_of_a_study() -> list[Key]:
         ("study.tune.", study.Tune),
         ("study.match.", study.Match),
         ("study.figures[].", study.Shown),
-        ("study.published[].", study.Published),
         ("study.screen.", study.Screen),
     )
     return [

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from ablate.evidence.folder import Evidence
-from ablate.report.screen import Component, components
+from ablate.report.forest import Component, components
 from ablate.verdict.stored import read_verdict
 from lab.command import add_page, main, write_page
 

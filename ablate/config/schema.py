@@ -18,7 +18,6 @@ from ablate.config.study import (
     Levels,
     Match,
     Predicted,
-    Published,
     RateGrid,
     Screen,
     Shown,
@@ -107,7 +106,6 @@ def _default(value: Any) -> Any:
 
 PredictedNode = _node(Predicted)
 ClaimNode = _node(Claim, predicted=PredictedNode | None)
-PublishedNode = _node(Published)
 ShownNode = _node(Shown)
 TuneNode = _node(Tune)
 MatchNode = _node(Match)
@@ -116,7 +114,6 @@ RateGridNode = _node(RateGrid)
 StudyNode = _node(
     Study,
     claims=list[ClaimNode],  # type: ignore[valid-type]
-    published=list[PublishedNode],  # type: ignore[valid-type]
     figures=list[ShownNode],  # type: ignore[valid-type]
     tune=TuneNode | None,
     match=MatchNode | None,

@@ -79,16 +79,6 @@ class Claim(Question):
     control_measures: NotRequired[str]  # description of the metric `control`
 
 
-class Published(TypedDict):
-    """A number from the literature, which a report shows beside the measured number."""
-
-    arm: str  # name of the arm whose result is shown beside the published number
-    metric: str  # metric of the published number
-    value: float  # the published number
-    regime: str  # setting of the published experiment: data, model size, budget
-    source: str  # paper and table that have the published number
-
-
 class Tune(TypedDict):
     """A hyperparameter that is tuned separately for every arm and every seed.
 
@@ -178,7 +168,6 @@ class Study(TypedDict):
     expect: str
     fixed: list[str]  # sentences about settings that all runs share, as caveats of the verdict
     literature: str  # results of earlier work, with their setting (data, model size, budget)
-    published: list[Published]  # published numbers that the report shows beside the results
     # variants, each compared with the baseline; factors and claims are made from them
     screen: NotRequired[Screen | None]
     figures: NotRequired[list[Shown]]  # figures that the report shows before its usual figures
@@ -216,7 +205,7 @@ USUAL: dict[Any, dict[str, Any]] = {
     },
     Study: {
         **{"seeds": "${budget.seeds}", "looks": None, "nuisance": [], "tune": None, "match": None},
-        **{"expect": "different", "fixed": [], "literature": "", "published": [], "figures": []},
+        **{"expect": "different", "fixed": [], "literature": "", "figures": []},
         **{"screen": None, "baseline_seeds": None, "exploratory": False},
         **{"design": None, "recipes": 0, "repeated": 0, "drawn_with": 0, "third": None},
         **{"levels": {}, "rate": None, "excluded": []},

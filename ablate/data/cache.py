@@ -37,7 +37,7 @@ from ablate.data.tokenizer import SIDES, Given, TokenIds, Tokenizers, type_of_id
 from ablate.errors import UserError
 from ablate.record.files import acquire, digest_of, seal
 from ablate.record.identity import source_hashes
-from ablate.record.sealed import read_sealed
+from ablate.record.results import read_sealed
 
 SHORT = 100  # characters; shorter documents, such as "Enter the king.", repeat by chance
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, NamedTuple
 
 from ablate.errors import UserError
-from ablate.record.types import Fingerprints
+from ablate.record.results import Fingerprints
 
 TRAINED = ("train", "validation")  # splits that a training run reads
 SPLITS = (*TRAINED, "test")

@@ -40,7 +40,7 @@ from ablate.data.corpus import (
 from ablate.data.scheme import Scheme
 from ablate.data.tokenizer import Given, TokenIds, Tokenizers
 from ablate.errors import UserError
-from ablate.record.types import Fingerprints
+from ablate.record.results import Fingerprints
 
 CHUNK = 4096  # sentences processed at a time
 

@@ -20,8 +20,17 @@ from ablate.evidence.registration import digest
 from ablate.evidence.types import Curve, End, Run
 from ablate.phrases import listed
 from ablate.record.label import say
-from ablate.record.sealed import IDENTITY, executed_source, read_links, read_result, swept
-from ablate.record.types import Environment, Link, Metrics, Outcome
+from ablate.record.results import (
+    IDENTITY,
+    Environment,
+    Link,
+    Metrics,
+    Outcome,
+    executed_source,
+    read_links,
+    read_result,
+    swept,
+)
 
 LIBRARIES = ("ablate", "torch", "pytorch-lightning", "numpy", "sacrebleu")
 CURVES = ("val/nll", "val/bleu")

@@ -12,14 +12,13 @@ from ablate.config.study import Claim as Claim
 from ablate.config.study import Levels as Levels
 from ablate.config.study import Match as Match
 from ablate.config.study import Predicted as Predicted
-from ablate.config.study import Published as Published
 from ablate.config.study import Question as Question
 from ablate.config.study import Screen as Screen
 from ablate.config.study import Shown as Shown
 from ablate.config.study import Study as Study
 from ablate.config.study import Tune as Tune
-from ablate.record.types import Metrics
-from ablate.record.types import Tuned as Tuned
+from ablate.record.results import Metrics
+from ablate.record.results import Tuned as Tuned
 
 RunStatus = Literal["finished", "diverged", "collapsed", "failed"]
 Values = dict[str, Any]  # of a reason, by name

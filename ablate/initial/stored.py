@@ -15,9 +15,8 @@ from ablate.errors import UserError
 from ablate.initial import Initial, initialise
 from ablate.model.base import Model
 from ablate.model.embedding import Table
-from ablate.record.files import check_links, digest_of
-from ablate.record.sealed import read_result
-from ablate.record.weights import load_weights
+from ablate.record.files import check_links, digest_of, load_weights
+from ablate.record.results import read_result
 
 
 class Checkpoint(Initial):

@@ -33,8 +33,7 @@ from ablate.evidence.gather import gather
 from ablate.evidence.registration import shared_seeds
 from ablate.evidence.types import Levels, Run, Study
 from ablate.phrases import counted
-from ablate.record.sealed import RESULT, read_sealed
-from ablate.record.types import Fingerprints
+from ablate.record.results import RESULT, Fingerprints, read_sealed
 from ablate.sweep.begin import regime
 from ablate.sweep.cell import Cell, without_seed
 from ablate.sweep.compose import Checked, PlannedSweep

@@ -12,8 +12,8 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from ablate.config.combinations import levels_of
+from ablate.config.study import Levels
 from ablate.record.label import place, say
-from ablate.record.types import Levels
 
 # Keys (with everything below them) that do not distinguish arms.
 NOT_A_LEVEL = (

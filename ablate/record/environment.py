@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from ablate.config.location import PACKAGE
-from ablate.record.types import Environment
+from ablate.record.results import Environment
 
 # appended to a commit if Python or YAML files of its repository have changed since
 CHANGED = "+changes"

@@ -16,18 +16,16 @@ import shutil
 import uuid
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from filelock import FileLock, Timeout
 
 from ablate.errors import UserError
 
 if TYPE_CHECKING:
     import numpy as np
-
-from contextlib import AbstractContextManager
-
-from filelock import FileLock, Timeout
 
 FILE_NAME = re.compile(r"\w[\w .+=,-]*")
 WANDB = "wandb"  # W&B's folder: its logs are links to other folders, and only W&B reads them
@@ -193,6 +191,44 @@ def read_tensors(path: Path, map_location: Any = "cpu") -> tuple[dict[str, Any],
         if content[-ZIP_COMMENT:] != _comment(digest):
             raise ValueError(f"{path} does not have the digest that it was written with")
     return torch.load(path, map_location=map_location, weights_only=True), digest
+
+
+def read_weights(path: Path, digest: str | None = None) -> dict[str, Any]:
+    """Return the weights in a file, by parameter name.
+
+    Args:
+        path: the file.
+        digest: SHA-256 that the result of the run states; None to skip this check.
+
+    Raises:
+        UserError: the file is missing or damaged, contains more than tensors,
+            or does not match `digest`.
+    """
+    try:
+        weights, actual = read_tensors(path)
+    except Exception as error:  # damage raises many types of exceptions
+        raise UserError(f"{path} is damaged or missing ({type(error).__name__})") from None
+    if digest is not None and actual != digest:
+        raise UserError(f"{path} has the weights of another run")
+    return weights
+
+
+def load_weights(module: Any, path: Path, digest: str | None = None) -> None:
+    """Load the weights of a run into its model.
+
+    Args:
+        module: the model.
+        path: the file with the weights.
+        digest: SHA-256 that the result of the run states; None to skip this check.
+
+    Raises:
+        UserError: the file is missing, damaged, from another run, or does not fit the model.
+    """
+    weights = read_weights(path, digest)
+    try:
+        module.load_state_dict(weights)
+    except RuntimeError as error:
+        raise UserError(f"{path} has the weights of another model: {error}") from None
 
 
 def _comment(digest: str) -> bytes:

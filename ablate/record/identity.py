@@ -37,7 +37,7 @@ from omegaconf import DictConfig, OmegaConf
 from ablate.config.bleu import USUAL as USUAL_BLEU
 from ablate.config.bleu import tokenizer
 from ablate.config.location import spec_of
-from ablate.record.types import IdentityParts
+from ablate.record.results import IdentityParts
 
 # Keys that cannot change a result; the hash of the text replaces the node `data`.
 OUTSIDE = (

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ablate.record.types import Levels
+from ablate.config.study import Levels
 
 WORD = re.compile(r"[^\s\"'=,:|\[\]{}]+")
 DIGITS = 6  # number of digits of the digest that replaces the cut part

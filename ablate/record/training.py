@@ -43,8 +43,15 @@ from ablate.record.files import (
     write_text,
     writing,
 )
-from ablate.record.sealed import LOGGER_FAILURES, RESULT, digests, read_result
-from ablate.record.types import Fingerprints, IdentityParts, Result
+from ablate.record.results import (
+    LOGGER_FAILURES,
+    RESULT,
+    Fingerprints,
+    IdentityParts,
+    Result,
+    digests,
+    read_result,
+)
 
 # `failed` is missing, because a failed run is repeated
 RESULTS = ("finished", "diverged", "collapsed")

@@ -27,7 +27,7 @@ from ablate.phrases import listed
 from ablate.record.files import check_writable, finite
 from ablate.referee.question import Claim, Question, question_of, read_question
 from ablate.referee.runs import Rows, Runs, alike, name_of, number_of, numbers, runs_of, texts
-from ablate.report.terminal import announce
+from ablate.report.content import announce
 from ablate.verdict.conclude import conclude
 from ablate.verdict.types import Verdict
 from ablate.words.answer import statement, with_words

@@ -1,23 +1,63 @@
-"""Write the texts of a report that are not about a single verdict: how the claims were tested, the
-setting, what a study of combinations found, the registration, and how to cite the report.
+"""Show verdicts: their colours and marks, the texts of a report that are not about a single verdict
+(how the claims were tested, the setting, what a study of combinations found, the registration, and
+how to cite the report), and the verdicts in a terminal.
+
+The colours are those of Okabe and Ito (2008), which can be distinguished with every kind of colour
+vision. Marks differ in shape as well. Words need more contrast than marks: the colours of words
+have the same hue, with a contrast of at least 4.5 to 1 on white and on black. Arms have blues,
+violets and yellows, which no verdict has.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+
+from rich.console import Console
+from rich.text import Text
 
 from ablate.config.labels import arm_label, option_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Run
 from ablate.metric.table import metric_in_words, metric_of
-from ablate.phrases import claims_numbered, counted, each_of, listed
+from ablate.phrases import claims_numbered, counted, each_of, grouped, interpretation, listed
 from ablate.verdict.stored import was_trained
-from ablate.verdict.types import Combined, Entry, Verdict
+from ablate.verdict.types import Answer, Combined, Entry, Verdict
+from ablate.words.answer import evidence_line, opening
+from ablate.words.reasons import bounds, caveat_text
 
 # cased BLEU (13a) below which translations of real text are too poor to compare arms
 READABLE = 8.0
 BUILT_IN = "toy"
 TRAINING = ("steps", "tokens_per_step", "short", "precision")  # not of a probe
+
+
+@dataclass(frozen=True)
+class Mark:
+    """The symbol and the colours of a verdict."""
+
+    colour: str  # colour of the mark, on white or black
+    on_white: str  # colour of words on white
+    on_black: str
+    letter: str  # character with the shape of the mark, for a terminal
+    marker: str = ""  # marker of matplotlib, for states that figures show
+
+
+MARKS = {
+    "supported": Mark("#009e73", "#00775a", "#2fc39b", "●", "o"),
+    "refuted": Mark("#d55e00", "#b04500", "#f39257", "■", "s"),
+    "inconclusive": Mark("#777777", "#5a6167", "#a9b1b8", "◆", "D"),
+    "mixed": Mark("#cc79a7", "#96396f", "#e6a5ca", "◐"),
+    "undecided": Mark("#777777", "#5a6167", "#a9b1b8", "◆"),
+    "not testable": Mark("#777777", "#5a6167", "#a9b1b8", "–"),
+    "not tested": Mark("#777777", "#5a6167", "#a9b1b8", "○"),
+}
+
+# Colours of arms. A figure has a single file for light and dark pages, so each colour has a
+# contrast of at least 3 to 1 on both. The smallest distance between two colours was maximised for
+# all kinds of colour vision.
+ARM_COLOURS = ("#0072b2", "#b28a12", "#8c19ff", "#73661d", "#c266ff", "#999654")
+INK = "#222"  # colour of text and axes
 
 
 def slice_warning(verdict: Verdict) -> str:
@@ -148,3 +188,39 @@ def commits(runs: Sequence[Run]) -> str:
     ended = [run.get("commit", "") for run in runs if "ablate" in run["versions"]]
     missing = f" (not recorded of {ended.count('')} runs)" * ("" in ended)
     return f"{listed(sorted({*ended} - {''}))}{missing}" if any(ended) else "not recorded"
+
+
+def announce(console: Console, verdict: Verdict) -> None:
+    """Print the verdict of every claim, the setting to which it applies, and all caveats."""
+    for claim in verdict["claims"]:
+        reading = interpretation(claim, verdict["claims"])
+        statement = f" {claim['statement']}{f' [{reading}]' if reading else ''}"
+        still = claim["learning"]["still"] if "learning" in claim else ()
+        console.print("\n", _headed(claim, claim, still), statement, sep="", soft_wrap=True)
+        console.print(f"  {evidence_line(claim, claim)}", soft_wrap=True)
+        if short := claim.get("short"):
+            when = f"  After {grouped(short['steps'])} steps: "
+            line = f" {evidence_line(claim, short)}"
+            console.print(when, _headed(claim, short), line, sep="", soft_wrap=True)
+    for line in combined_lines(verdict["combined"]) if "combined" in verdict else ():
+        console.print(f"\n{line}", soft_wrap=True)
+    console.print(f"\n{bounds(verdict)}", soft_wrap=True)
+    console.print(f"Setting: {regime(verdict)}.", soft_wrap=True)
+    for caveat in verdict["caveats"]:
+        console.print(f"- {caveat_text(caveat)}", soft_wrap=True)
+
+
+def _headed(claim: Entry, answer: Answer, still: Sequence[str] = ()) -> Text:
+    """Return the coloured answer to a claim, followed where it applies by "(exploratory)" and
+    "(models were still improving)".
+
+    Args:
+        claim: the claim.
+        answer: the answer after one of the numbers of training steps (budgets).
+        still: arms that were still learning at the end of training.
+    """
+    mark = MARKS[answer["verdict"]]
+    exploratory = " (exploratory)" if answer["exploratory"] else ""
+    learning = " (models were still improving)" if still else ""
+    words = f"{mark.letter} {opening(claim, answer)}."
+    return Text.assemble((words, f"bold {mark.colour}"), exploratory, learning)

@@ -19,13 +19,15 @@ from ablate.report.draw import Points, draw_curves, draw_levels, style
 from ablate.report.forest import (
     Panel,
     Row,
+    components,
     draw_effects,
     draw_forest,
     gain_row,
     has_effect,
     panels_by_size,
+    row_of,
+    screened,
 )
-from ablate.report.screen import components, row_of, screened
 from ablate.report.tables import by_effect, named_metric
 from ablate.stats.combinations.prediction import LARGEST
 from ablate.verdict.designs import LEVEL
@@ -46,8 +48,7 @@ EFFECTS = (
 SCREEN = (
     "Gain of every variant over the baseline. Lines are {level} confidence intervals, without a "
     'correction for several variants. Colour, shape and word show the corrected answer; "not '
-    'worse" is better, or worse by at most the margin. Numbers on the right are time and memory '
-    "per token in training, as multiples of the baseline."
+    'worse" is better, or worse by at most the margin.'
 )
 COMBINED = (
     "Gain of every change. A mark is the gain at the best learning rates, with its {level} "

@@ -25,7 +25,7 @@ from ablate.verdict.types import Combined, CombinedChange, Entry, Verdict
 from ablate.words.answer import claim_metric, deviation, direction, graded, unit_of
 
 # metrics that are shown after those of the claims, if the runs have them
-USUAL = ("test/bleu", "test/nll", "test_long/bleu")
+USUAL = ("test/bleu", "test/nll", "test_long/bleu", "measure/microseconds", "measure/bytes")
 ENDINGS = ("diverged", "collapsed", "failed")
 ANSWER = ("Claim", "Answer", "Metric", "Optimiser steps")
 SIDES = ("p (supported, Holm)", "p (refuted, Holm)")
@@ -61,7 +61,6 @@ def comparable(evidence: Evidence, verdict: Verdict) -> dict[str, DataFrame]:
         "estimates": _columns(ESTIMATES, [row for exact, row in rows if not exact]),
         "exact_claims": _columns(CASES, [row for exact, row in rows if exact]),
         "arms": arms(evidence, verdict),
-        "published": published(evidence, verdict),
     }
     if combined := verdict.get("combined"):
         by_name |= {"changes": _changes(combined), "pairs": _pairs(combined)}
@@ -244,25 +243,6 @@ def named_metric(evidence: Evidence, key: str) -> Metric:
 def _spread(metrics: Any, metric: str) -> str:
     spread = metrics.get(metric)
     return metric_of(metric).spread(spread["mean"], spread["sd"]) if spread else NOTHING
-
-
-def published(evidence: Evidence, verdict: Verdict) -> DataFrame:
-    """Return a table of numbers from the literature, beside our numbers for the same arm."""
-    ours: dict[Any, Any] = {arm["arm"]: arm for arm in verdict["arms"]}
-    rows = []
-    for number in evidence.study.get("published", []):
-        arm, metric = ours.get(number["arm"], {}), metric_of(number["metric"])
-        rows.append(
-            {
-                "Arm": arm.get("label", number["arm"]),
-                "Metric": metric.axis,
-                "Source": number["source"],
-                "Setting": number["regime"],
-                "Published": metric.say(number["value"]),
-                "Here": _spread(arm.get("metrics", {}), number["metric"]),
-            }
-        )
-    return DataFrame(rows)
 
 
 def by_effect(result: Combined) -> list[CombinedChange]:

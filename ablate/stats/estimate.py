@@ -251,27 +251,3 @@ def components(parts: Float[np.ndarray, "seeds sentences"]) -> tuple[float, floa
     ms_seeds = m * float(of_seeds.var(ddof=1))
     ms_sentences = n * float(of_sentences.var(ddof=1))
     return (ms_seeds - ms_rest) / m, (ms_sentences - ms_rest) / (n * m), ms_rest / m
-
-
-def sign_flip(differences: Float[np.ndarray, " seeds"]) -> float | None:
-    """Return the two-sided p-value of the exact sign-flip test against a mean of 0, which reports
-    show beside the p-value of a verdict; None for fewer than two differences.
-
-    If the differences are symmetric about 0, all patterns of their signs are equally likely. The
-    p-value is the fraction of patterns whose mean is at least as far from 0 as the observed mean.
-    Five pairs cannot reach .05: p >= 1 / 16. The test accounts for the choice of seeds, but not of
-    test sentences. Source: Fisher 1935, The Design of Experiments, section 21.
-    """
-    if len(differences) < 2:
-        return None
-    from scipy import stats  # takes a second
-
-    test = stats.permutation_test(
-        (differences,),
-        lambda x, axis: np.mean(x, axis=axis),
-        permutation_type="samples",
-        vectorized=True,
-        n_resamples=PATTERNS,
-        rng=np.random.default_rng(0),
-    )
-    return float(test.pvalue)

@@ -21,14 +21,13 @@ from ablate.config.leaves import leaves
 from ablate.errors import UserError
 from ablate.evidence.gather import CONFIG_DIR
 from ablate.evidence.registration import OF_DESIGN, study_hash
-from ablate.evidence.types import Study
+from ablate.evidence.types import Levels, Study
 from ablate.metric.table import metric_of
 from ablate.record.arm import levels, makes_arms
 from ablate.record.files import seal, write_json
 from ablate.record.label import key, say, value_text
-from ablate.record.sealed import link_path
-from ablate.record.types import Cell as Place
-from ablate.record.types import Levels, Result
+from ablate.record.results import Cell as Place
+from ablate.record.results import Result, link_path
 from ablate.verdict.study_checks import matched_keys
 
 SEEDS = ("seed", "replicate")  # keys that distinguish runs of an arm rather than arms

@@ -30,7 +30,7 @@ from omegaconf import DictConfig, OmegaConf, flag_override, open_dict, read_writ
 from ablate.config.settle import settle
 from ablate.evidence.registration import arms_of
 from ablate.evidence.types import Study, Tune
-from ablate.record.types import Fingerprints
+from ablate.record.results import Fingerprints
 from ablate.sweep.cell import SEED, Cell, Overrides
 
 if TYPE_CHECKING:  # torch, which --help does not need

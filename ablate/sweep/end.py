@@ -24,7 +24,7 @@ from ablate.evidence.log import looked
 from ablate.evidence.outcome import NOT_LEARNED, PROBE, STATUSES, Row, rows
 from ablate.evidence.types import Run
 from ablate.record.files import append_line, write_text
-from ablate.record.sealed import LOGGER_FAILURES, read_links
+from ablate.record.results import LOGGER_FAILURES, read_links
 from ablate.sweep.cell import config_dirs
 from ablate.verdict.types import INCONCLUSIVE, Verdict
 from ablate.wandb.connection import LOGGER, advise_sync
@@ -136,8 +136,7 @@ def _judge(config: DictConfig, evidence: Evidence) -> Verdict | None:
 
 
 def _print_verdict(console: Console, verdict: Verdict, sweep: Path) -> None:
-    from ablate.report.content import slice_warning
-    from ablate.report.terminal import announce
+    from ablate.report.content import announce, slice_warning
 
     if warning := slice_warning(verdict):
         console.print(f"\n{warning}", style="bold", soft_wrap=True)

@@ -32,8 +32,7 @@ from ablate.evidence.types import Levels, Study, Tune
 from ablate.progress import Work
 from ablate.record.identity import source_hash
 from ablate.record.label import run_key
-from ablate.record.sealed import executed_source, read_sealed
-from ablate.record.types import Link
+from ablate.record.results import Link, executed_source, read_sealed
 from ablate.sweep.begin import register_study
 from ablate.sweep.cell import Cell
 from ablate.sweep.compose import PlannedSweep, compose

@@ -18,7 +18,7 @@ from ablate.evidence.outcome import by_label
 from ablate.evidence.types import Curve, Levels
 from ablate.record.files import check_links
 from ablate.record.label import say
-from ablate.record.sealed import read_links, read_result
+from ablate.record.results import read_links, read_result
 from ablate.verdict.study_checks import load_evidence
 
 if TYPE_CHECKING:

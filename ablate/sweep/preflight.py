@@ -33,8 +33,8 @@ from ablate.observe.layers import NAMES
 from ablate.optimizer import make_optimizer
 from ablate.record.files import check_writable
 from ablate.record.label import key, place
+from ablate.record.results import Fingerprints
 from ablate.record.training import Record
-from ablate.record.types import Fingerprints
 from ablate.seeding import seed_dropout, seed_of
 from ablate.sweep.cell import (
     SEEDS,

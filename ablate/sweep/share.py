@@ -24,7 +24,7 @@ from ablate.errors import UserError
 from ablate.evidence.registration import digest
 from ablate.evidence.types import Regime
 from ablate.record.files import check_writable, seal, write_json
-from ablate.record.sealed import read_sealed
+from ablate.record.results import read_sealed
 
 STATE = "sweep.json"
 # Overrides that may differ between workers.

@@ -27,7 +27,7 @@ from ablate.process import (
     write_output_to,
 )
 from ablate.record.files import take
-from ablate.record.types import Result
+from ablate.record.results import Result
 from ablate.sweep.cell import Cell, write_link
 
 # Exit statuses of a run that was interrupted: it has saved its state, and did not fail.

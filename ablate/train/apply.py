@@ -27,8 +27,8 @@ from ablate.errors import UserError
 from ablate.metric.tokens import derived
 from ablate.model.base import Model
 from ablate.progress import Work
+from ablate.record.results import Result
 from ablate.record.training import Record
-from ablate.record.types import Result
 from ablate.search import Sampling
 from ablate.seeding import seed_of
 from ablate.task import Task

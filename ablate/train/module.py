@@ -21,12 +21,12 @@ from ablate.model.base import Model, stacks_of
 from ablate.observe.layers import LayerGradients, Sublayers
 from ablate.optimizer import make_optimizer
 from ablate.process import say_once
-from ablate.record.weights import Weights
 from ablate.search import Search
 from ablate.task import Evaluation, Text
 from ablate.train.job import Job, make_model
 
 NAMED = 3  # parameters that a warning names
+Weights = dict[str, Tensor]  # of a model, by parameter name
 
 
 class Training(pl.LightningModule):

@@ -13,8 +13,8 @@ from pytorch_lightning.utilities import rank_zero_only
 from ablate.data.batching import Batch
 from ablate.data.module import TextData
 from ablate.process import say_once
+from ablate.record.results import Outcome, Result
 from ablate.record.training import Record
-from ablate.record.types import Outcome, Result
 from ablate.train.compatibility import READ
 from ablate.train.job import Job
 from ablate.train.stored import print_result

@@ -28,9 +28,8 @@ from ablate.initial import initialise
 from ablate.model.base import Model, build
 from ablate.model.product import choose_products
 from ablate.process import keep_memory
-from ablate.record.files import check_links
-from ablate.record.sealed import read_result
-from ablate.record.weights import load_weights
+from ablate.record.files import check_links, load_weights
+from ablate.record.results import read_result
 from ablate.search import Search
 from ablate.seeding import seed_of
 from ablate.task import Task

@@ -16,9 +16,9 @@ from ablate.model.product import choose_products
 from ablate.optimizer import make_optimizer
 from ablate.probe import Probe
 from ablate.process import keep_memory
+from ablate.record.files import load_weights
+from ablate.record.results import Outcome, Result
 from ablate.record.training import Record
-from ablate.record.types import Outcome, Result
-from ablate.record.weights import load_weights
 from ablate.seeding import seed_dropout, seed_of
 from ablate.train.apply import evaluate, separator_of
 from ablate.train.compatibility import check_inputs, check_lengths

@@ -15,9 +15,8 @@ from ablate.config.settle import settle
 from ablate.console import make_console
 from ablate.data.corpus import fingerprints_of
 from ablate.record.identity import OUTSIDE_OF
-from ablate.record.sealed import RESULT
+from ablate.record.results import RESULT, Result
 from ablate.record.training import Record
-from ablate.record.types import Result
 
 
 def reuse(config: DictConfig) -> bool:

@@ -23,8 +23,8 @@ from pytorch_lightning.utilities import rank_zero_only
 
 from ablate.config.construct import building
 from ablate.errors import UserError, class_and_line
+from ablate.record.results import Result
 from ablate.record.training import Record
-from ablate.record.types import Result
 from ablate.train.job import Job
 from ablate.train.module import Training
 from ablate.train.output import SPEED

@@ -22,12 +22,11 @@ from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.trainer.states import TrainerFn
 
 from ablate.config.schema import Checkpoint
-from ablate.record.files import read_tensors, write_tensors, writing
+from ablate.record.files import load_weights, read_tensors, read_weights, write_tensors, writing
 from ablate.record.training import Record
-from ablate.record.weights import Weights, load_weights, read_weights
 from ablate.schedule import Schedule
 from ablate.train.job import Job
-from ablate.train.module import Training
+from ablate.train.module import Training, Weights
 from ablate.train.resume import OWN, last_saved, state_path
 
 

@@ -13,7 +13,7 @@ from ablate.evidence.outcome import involves_chance
 from ablate.evidence.types import Asked, Claim, Question, Reason, Registration, Run, Values, reason
 from ablate.phrases import name_of
 from ablate.progress import track
-from ablate.stats.estimate import Estimate, sign_flip
+from ablate.stats.estimate import Estimate
 from ablate.stats.holm import Tests, adjust
 from ablate.stats.means import MeanDifference
 from ablate.stats.rates import Rates
@@ -220,7 +220,6 @@ def _result(decided: Decided, open_claims: int) -> Values:
     plans = kind.seeds_needed(claim, estimate, shared) if more else {}
     turns = kind.turns(estimate, claim["alpha"]) if decidable else []
     scaled = kind.scaled(finding.p)
-    flipped = sign_flip(paired.differences) if paired and paired.seeds else None
     entry: Values = {
         "verdict": decision.status,
         "grade": decision.grade,
@@ -234,7 +233,6 @@ def _result(decided: Decided, open_claims: int) -> Values:
         "differences": paired.differences.tolist() if paired else [],
         "method": estimate.method,
         "noise": list(estimate.noise),
-        **({"sign_flip": flipped} if finding.p else {}),
         "detectable": kind.detectable(claim, estimate, share) if decidable else None,
         "seeds_needed": {side: plan._asdict() for side, plan in plans.items()} or None,
         # with other margins; for an exact claim with a tolerance, with other tolerances

@@ -227,7 +227,6 @@ class Answer(TypedDict):
     false_rate: NotRequired[float]  # measured rate of false verdicts of this kind
     method: Method
     noise: list[Noise]  # the sources of variation that the interval covers
-    sign_flip: NotRequired[float | None]
     detectable: float | None
     seeds_needed: dict[str, Planned] | None
     sensitivity: list[Band]

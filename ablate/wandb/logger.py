@@ -21,8 +21,8 @@ from ablate.config.limits import OneOf, Range
 from ablate.evidence.gather import LIBRARIES
 from ablate.record.arm import arm, choices, distinct_levels, is_swept, levels
 from ablate.record.label import cut
+from ablate.record.results import Result
 from ablate.record.training import Record
-from ablate.record.types import Result
 from ablate.train.module import Training
 from ablate.train.tracking import RunLogger
 from ablate.wandb.connection import (

@@ -25,8 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ablate.errors import UserError
-from ablate.record.sealed import read_result
-from ablate.record.types import Result
+from ablate.record.results import Result, read_result
 from lab.bench.command import environment, exit_on_user_error, options, run
 
 DEFAULTS = {"seeds": 5, "steps": 2000, "to": "results/nanogpt.jsonl"}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ablate.report.screen import BETTER, Component
+from ablate.report.forest import BETTER, Component
 from lab import literature
 
 ROOT = Path(__file__).parents[2]

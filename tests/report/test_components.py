@@ -7,7 +7,7 @@ from ablate.evidence.folder import Evidence
 from ablate.record.files import finite
 from ablate.report.draw import style
 from ablate.report.figures import figures
-from ablate.report.screen import BETTER, NOT_BETTER, NOT_WORSE, OPEN, WORSE, _shows, components
+from ablate.report.forest import BETTER, NOT_BETTER, NOT_WORSE, OPEN, WORSE, _shows, components
 from ablate.verdict.conclude import conclude
 
 from .conftest import CLAIM, STUDY, make_run

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from ablate.report.marks import ARM_COLOURS, MARKS
+from ablate.report.content import ARM_COLOURS, MARKS
 
 HUED = ("supported", "refuted", "mixed")  # the other states are grey
 APART = 18.0  # degrees between the hue of an arm and that of a state

@@ -7,7 +7,7 @@ import torch
 
 from ablate.record.files import seal, write_json
 from ablate.record.identity import digest, evaluation_parts, parts
-from ablate.record.sealed import read_sealed
+from ablate.record.results import read_sealed
 from ablate.train.module import Training
 
 TESTING = (

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.weightstats import ttost_paired
 
-from ablate.stats.estimate import components, estimate, sign_flip
+from ablate.stats.estimate import components, estimate
 
 PAIRS = np.random.default_rng(0).normal([3.0, 2.0], 1.0, (8, 2))
 DIFFERENCES = PAIRS[:, 0] - PAIRS[:, 1]
@@ -68,9 +68,3 @@ def test_equal_differences_count_as_in_a_sign_test(n, bounded):
     assert difference.p_at_most(0.0) == stats.binomtest(n, n, alternative="greater").pvalue
     assert difference.p_at_most(0.4) == 1.0
     assert "sign test" in difference.method
-
-
-@pytest.mark.parametrize("n", [6])
-def test_sign_flips_are_all_tried(n):
-    assert sign_flip(np.arange(1.0, n + 1)) == pytest.approx(2 / 2**n)
-    assert sign_flip(np.ones(1)) is None

@@ -102,8 +102,8 @@ def test_the_last_of_two_values_of_a_nuisance_counts(master, small, tmp_path):
 
 
 def test_the_records_of_an_arm_are_those_of_its_runs(master, small, tmp_path):
+    from ablate.record.results import Fingerprints
     from ablate.record.training import Record
-    from ablate.record.types import Fingerprints
     from ablate.sweep.preflight import corpus, records_of
 
     jobs = [(*small, ARMS[0], f"seed={seed}") for seed in (1, 2)]

@@ -10,7 +10,7 @@ import yaml
 import ablate
 from ablate.errors import UserError
 from ablate.record.files import seal, write_json, write_text
-from ablate.record.sealed import read_links
+from ablate.record.results import read_links
 from ablate.sweep.load import _short_names
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"

@@ -7,7 +7,7 @@ from ablate.errors import UserError
 from ablate.model import product
 from ablate.model.attention import fused
 from ablate.model.product import has_onednn
-from ablate.record.sealed import read_sealed
+from ablate.record.results import read_sealed
 from ablate.sweep.cell import Cell, write_link
 from ablate.sweep.matching import flops, matched_jobs, solve
 from ablate.train.job import build_model, parameters, prepare_data

@@ -20,9 +20,8 @@ from ablate.evidence.gather import gather
 from ablate.record import identity as source
 from ablate.record.files import seal, take, write_json
 from ablate.record.identity import source_hash
-from ablate.record.sealed import link_path
+from ablate.record.results import Fingerprints, link_path
 from ablate.record.training import Record
-from ablate.record.types import Fingerprints
 from ablate.sweep import share
 from ablate.sweep.begin import begin, register_study
 from ablate.sweep.cell import Cell, plain_study

@@ -8,7 +8,7 @@ import torch
 from ablate.errors import UserError
 from ablate.record import files
 from ablate.record.files import check_seal, clear_unfinished, read_tensors, seal, write_json
-from ablate.record.sealed import read_sealed
+from ablate.record.results import read_sealed
 
 RECORD = {
     "status": "finished",

@@ -58,8 +58,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.console import make_console
     from ablate.evidence.checks import ANALYSIS_LOG, keep
     from ablate.record.files import check_links, copy_text, writing
-    from ablate.report.content import slice_warning
-    from ablate.report.terminal import announce
+    from ablate.report.content import announce, slice_warning
     from ablate.report.write import write_files, write_tables
     from ablate.verdict.conclude import conclude
     from ablate.verdict.stored import RESULT
