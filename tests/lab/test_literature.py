@@ -17,7 +17,7 @@ PAPER = {
 
 
 def variant(name="swiglu", effect=0.03, interval=(0.01, 0.05), shows=BETTER):
-    return Component(name, effect, interval, shows, (None, None))
+    return Component(name, effect, interval, shows)
 
 
 def results(variant):

@@ -56,27 +56,6 @@ def test_a_search_shows_the_sentence_that_an_experiment_tested(ask, verdict, wor
     assert any("Multi30k" in line and line.startswith("undecided: ") for line in lines)
 
 
-def test_where_a_verdict_comes_from_and_where_it_differs(ask, verdict):
-    verdict("experiments/a", {CLAIM: "supported"}, time=200)
-    verdict("experiments/b", {CLAIM: "refuted"}, time=100, model="rnn")
-    verdict("experiments/c", {CLAIM: "refuted"}, exploratory=True)
-    shown = ask("state=tested", "--all")[1].splitlines()
-    place = next(i for i, line in enumerate(shown) if CLAIM in line)
-    assert shown[place].startswith(
-        f"◐ mixed: the settings differ in the size of the model  {CLAIM}  "
-    )
-    statement = f"It is said that {CLAIM}"
-    assert [line.strip() for line in shown[place + 1 : place + 8]] == [
-        "It is supported here: micro.",
-        "It is refuted here: rnn.",
-        "Only artificial languages were tested, not real text.",
-        f"supported: {statement} (a, a built-in artificial language, 300 steps)",
-        f"refuted: {statement} (b, a built-in artificial language, 300 steps)",
-        "These verdicts do not decide the claim:",
-        f"refuted: {statement} (c, a built-in artificial language, 300 steps, exploratory)",
-    ]
-
-
 @pytest.mark.parametrize(
     ("filters", "amount"),
     [

@@ -10,7 +10,7 @@ import pytest
 from ablate.errors import UserError
 from ablate.evidence.checks import ANALYSIS_LOG, MANIFEST, read_manifest
 from ablate.evidence.folder import Evidence
-from ablate.ledger.text import bounds, read_entries, summary
+from ablate.ledger.text import bounds, read_entries
 from ablate.verdict.study_checks import load_evidence
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
@@ -90,12 +90,6 @@ def test_evidence_that_differs_from_the_manifest_is_not_judged(kept, delete):
         UserError, match=MANIFEST if delete is reseal_without_a_run else ANALYSIS_LOG
     ):
         load_evidence(kept)
-
-
-def test_the_summary_names_the_experiment_whose_evidence_is_gone(kept, folders):
-    drop_runs(kept)
-    entries = read_entries(folders / "experiments")
-    assert kept.name in next(summary(entries, entries))
 
 
 @pytest.mark.parametrize(

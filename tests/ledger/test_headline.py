@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from ablate.config.location import catalogue
-from ablate.ledger.headline import distance, headline, is_artificial
+from ablate.ledger.headline import headline
 from ablate.ledger.text import Entry, bounds, detail, limits, marked, read_entries
 from ablate.ledger.verdicts import Finding, collect, read_claims, read_notes
 
@@ -122,14 +122,6 @@ def test_a_counterexample_must_hold_after_a_correction_for_the_number_of_setting
     assert result.word == word
 
 
-def test_a_mixed_result_says_which_components_part_its_verdicts():
-    findings = [finding("refuted", components=POST), finding(components=ADAM, **LONG)]
-    result = headline(findings)
-    assert result.on == "the residual connections (Pre-LN or Post-LN) and the number of steps"
-    assert result.where("supported") == ["Pre-LN, 3,000 steps"]
-    assert result.where("refuted") == ["Post-LN, 600 steps"]
-
-
 @pytest.mark.parametrize(
     ("change", "named"),
     [
@@ -145,22 +137,6 @@ def test_a_mixed_result_names_what_it_depends_on(change, named):
     result = headline([finding(trained=False), finding("refuted", **change)])
     assert (result.word, result.on) == ("mixed", named)
     assert named in marked(result) and named in detail(result)
-
-
-def test_a_mixed_trend_says_where_it_reverses():
-    trend = finding(kind="trend", arms="model.n_heads", reversal="from 4 heads to 8 heads")
-    assert "n_heads (the trend reverses from 4 heads to 8 heads)" in marked(headline([trend]))
-
-
-def test_readings_that_ask_the_same_sentence_depend_on_their_conditions():
-    levels = [(("initial", name),) for name in ("normal", "xavier")]
-    readings = [
-        finding(word, reading=level[0][1], conditions=level)
-        for word, level in zip(("supported", "refuted"), levels, strict=True)
-    ]
-    assert headline(readings).on == "the initial values"
-    readings[1] = replace(readings[1], statement="Another sentence.")
-    assert headline(readings).on == "the reading"
 
 
 NEAR, FAR = (-0.5, (-2.5, 1.5)), (-9.0, (-11.0, -7.0))
@@ -263,30 +239,6 @@ def test_a_claim_about_a_level_is_of_the_setting_with_that_level(folders, verdic
     assert {name: getattr(collected, name) for name in expected | changed} == expected | changed
 
 
-def test_the_strongest_contrast_is_named_of_several():
-    ends = {"effect": 5.0, "interval": (4.0, 6.0)}
-    near = finding("refuted", size="six layers", effect=-1.0, interval=(-9.0, 7.0))
-    far = finding(
-        "refuted", conditions=(("model.dropout.rate", "0.3"),), effect=-5.0, interval=(-6.0, -4.0)
-    )
-    assert headline([finding(**ends), near, far]).on == "the conditions"
-
-
-def test_the_distance_of_two_effects_is_in_units_of_its_interval():
-    first = finding(effect=3.0, interval=(0.0, 6.0))
-    other = finding(effect=-7.0, interval=(-11.0, -3.0))
-    assert distance(first, other) == distance(other, first) == pytest.approx(10 / 5)
-    assert distance(first, replace(other, metric="val/nll")) == 0
-    exact = finding(kind="exact")
-    assert distance(exact, exact) == float("inf")
-
-
-def test_what_does_not_decide_stands_beside():
-    short, remark = finding("refuted", steps=(100,)), finding("refuted", reading="x", asked=OURS)
-    result = headline([SUPPORTED, short, remark])
-    assert result.deciding == (SUPPORTED,)
-
-
 @pytest.mark.parametrize(
     ("changes", "word"),
     [
@@ -301,26 +253,6 @@ def test_artificial_languages_leave_a_sentence_about_real_text_undecided(changes
     assert result.word == word
     assert ("A reason." in " ".join(bounds(result))) == (word == "undecided")
     assert headline([finding("refuted", **changes)]).word == "refuted"
-
-
-def test_a_claim_is_looked_up_among_those_that_need_real_text():
-    claims = {claim.id: claim for claim in read_claims()}
-    for name in ("beam_size_hyperparameter", "pe_on_decoder_needed"):
-        entry = Entry(claims[name], (finding(),))
-        assert (entry.verdict == "undecided") == (name in read_notes("real_text"))
-
-
-@pytest.mark.parametrize(
-    ("data", "artificial"),
-    [
-        (["copy", "reverse", "count"], True),
-        (["copy", "multi30k"], False),
-        (["multi30k"], False),
-        (["my own corpus"], False),
-    ],
-)
-def test_what_is_artificial_is_told_by_the_config_tree(data, artificial):
-    assert is_artificial(data) == artificial
 
 
 def test_a_part_of_a_claim_without_a_verdict_leaves_it_undecided():
@@ -365,9 +297,3 @@ def test_an_exploratory_counterexample_does_not_refute():
     verdicts = [SUPPORTED, finding("refuted", exploratory=True, **exact)]
     result = headline(verdicts, universal=True)
     assert (result.word, result.exploratory) == ("mixed", False)
-
-
-def test_a_headline_says_that_it_rests_on_exploratory_verdicts_alone():
-    result = headline([finding(exploratory=True)])
-    assert (result.exploratory, result.where("supported")) == (True, ["study"])
-    assert any("exploratory" in sentence for sentence in limits(result))

@@ -8,7 +8,6 @@ from itertools import chain
 import pytest
 
 from ablate.config.location import catalogue
-from ablate.ledger.text import lines, read_entries
 from ablate.ledger.verdicts import collect, read_claims, read_notes, read_text
 
 ENTRIES = {
@@ -17,7 +16,6 @@ ENTRIES = {
     for reading, entry in readings.items()
 }
 STATED, REMARK = "all values", "under a causal mask"
-CLAIM = "mean_value_query_independent"
 
 
 @pytest.fixture(scope="module")
@@ -60,41 +58,3 @@ def test_a_stated_reading_is_of_a_document_that_makes_the_claim():
     for (claim, reading), entry in ENTRIES.items():
         title = entry["at"].partition(", ")[0]
         assert not title or title in made[claim], (claim, reading)
-
-
-@pytest.fixture
-def entry(folders):
-    """The entry of a claim over the verdicts in the folders."""
-
-    def read(claim):
-        entries = read_entries(folders / "experiments")
-        return {entry.claim.id: entry for entry in entries}[claim]
-
-    return read
-
-
-@pytest.mark.parametrize(
-    ("claim", "stated", "remark"),
-    [
-        (CLAIM, STATED, REMARK),
-        ("layers_stacked_help", "three layers over one with as many parameters", ""),
-    ],
-)
-def test_a_remark_stands_beside_the_headline(entry, verdict, claim, stated, remark):
-    verdict("experiments/a", {claim: "inconclusive"}, reading=stated)
-    verdict("experiments/b", {claim: "refuted"}, reading=remark, steps=90000)
-    result = entry(claim)
-    assert result.verdict == "undecided"
-    assert [finding.reading for finding in result.headline.deciding] == [stated]
-    assert any("no document asks this" in line.plain for line in lines([result]))
-
-
-def test_a_remark_alone_decides_where_nothing_else_was_asked(entry, verdict):
-    verdict("experiments/a", {CLAIM: "refuted"}, reading=REMARK)
-    assert entry(CLAIM).verdict == "refuted"
-
-
-def test_all_readings_of_a_claim_of_the_user_count(entry, verdict):
-    verdict("experiments/a", {"my_claim": "supported"}, reading=STATED)
-    verdict("experiments/b", {"my_claim": "refuted"}, reading=REMARK)
-    assert entry("my_claim").verdict == "mixed"

@@ -1,14 +1,12 @@
 """Which verdicts count, of all that experiments left behind."""
 
 import json
-import re
 
 import pytest
 
-from ablate.ledger.text import OUTSIDE, count, lines, read_entries
-from ablate.ledger.verdicts import collect, read_claims, read_notes
+from ablate.ledger.text import lines, read_entries
+from ablate.ledger.verdicts import collect
 
-STANDINGS = ("definition", "convention", "history", "metaphor", "opinion", "title")
 CLAIM = "preln_solves_gradient_problem"
 
 
@@ -29,12 +27,6 @@ def verdicts_of(entry):
 def text(*entries):
     """The lines of entries."""
     return "\n".join(line.plain for line in lines(entries))
-
-
-def test_without_a_study_a_claim_is_not_tested(ledger):
-    entries = ledger()
-    assert len(entries) == len(read_claims())
-    assert {entry.verdict for entry in entries.values()} == {"not tested", "not testable"}
 
 
 @pytest.mark.parametrize("metric", ["parameters", "test/bleu"])
@@ -90,15 +82,6 @@ def test_a_sentence_that_is_not_testable_shows_no_verdict(ledger, verdict):
     assert entry.standing["why"]
 
 
-def test_standings_are_those_that_there_are_and_belong_to_claims():
-    claim_ids = {claim.id for claim in read_claims()}
-    for claim, entry in read_notes("standings").items():
-        assert claim in claim_ids
-        assert entry["standing"] in STANDINGS and entry["why"].endswith(".")
-        if entry["standing"] == "history":  # which a source decides
-            assert re.search(r"arXiv:\d{4}\.\d{5}|\w+/\w+\.py|sections? \d", entry["why"]), claim
-
-
 def test_two_contrasts_of_one_claim_in_one_file_are_both_kept(ledger, verdict, folders):
     verdict("experiments/study", {CLAIM: "supported", "other": "refuted"})
     path = folders / "experiments" / "study" / "verdict.json"
@@ -113,18 +96,6 @@ def test_smoke_tests_are_no_verdicts(ledger, verdict):
     entries = ledger()
     assert verdicts_of(entries[CLAIM]) == [("supported", "toy")]
     assert entries["pe_unique"].verdict == "not tested"
-
-
-def test_a_claim_of_no_document_stands_outside(ledger, verdict):
-    verdict("experiments/own", {"my_claim": "supported", CLAIM: "refuted"})
-    entries = ledger()
-    mine = entries["my_claim"]
-    assert mine.outside and mine.claim.group == OUTSIDE and list(entries)[-1] == "my_claim"
-    assert mine.claim.document == "a person"
-    counted = {"supported": 0, "refuted": 1, "mixed": 0, "undecided": 0}
-    untested = len(read_claims()) - 1 - len(read_notes("standings"))
-    counted |= {"not testable": len(read_notes("standings")), "not tested": untested}
-    assert count(entries.values()) == counted
 
 
 def test_what_fresh_seeds_said_is_told_and_is_no_verdict_of_its_own(ledger, verdict, folders):

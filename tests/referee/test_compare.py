@@ -20,15 +20,6 @@ def values(records, arm):
     return np.array([row["val_loss"] for row in records if row["variant"] == arm])
 
 
-def test_the_command_prints_the_headline_the_evidence_and_the_caveats(ablate_command, runs_csv):
-    words = [*WORDS, "--treatment", "swiglu", "--margin", "0.005"]
-    status, out, err = ablate_command("compare", runs_csv, *words)
-    assert (status, err) == (0, "")
-    headline, evidence, *rest = out.splitlines()
-    assert "swiglu" in headline and "relu" in headline and "10 and 12 runs" in evidence
-    assert any(line.startswith("- ") for line in rest)
-
-
 def test_python_gives_the_same_as_the_command(ablate_command, runs_csv, records):
     words = [*WORDS, "--treatment", "swiglu", "--margin", "0.005"]
     printed = json.loads(ablate_command("compare", runs_csv, *words, "--json")[1])

@@ -84,11 +84,3 @@ def test_rows_that_may_be_steps_are_named_unless_run_and_step_are_given(column):
         (rows.assign(run=range(len(rows))), one_row),
     ):
         assert "steps_as_runs" not in judged(table, **more)[2]
-
-
-def test_two_rows_of_a_run_at_one_step_are_counted():
-    rows = curves()
-    twice = pd.concat([rows, rows[rows.step == 10].assign(loss=9.0)])
-    _, arms, codes = judged(twice)
-    assert arms == {"a": 9.0, "b": 9.0} and codes["steps_repeated"]["rows"] == 8
-    assert "steps_repeated" not in judged(rows)[2]

@@ -85,20 +85,6 @@ def test_a_number_that_is_written_in_several_ways_elsewhere_is_one_value(tmp_pat
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("names", ALIKE, ids=str)
-def test_arms_are_texts_as_they_are_written(form, names, tmp_path):
-    values = {names[0]: [1.0, 1.1, 1.2], names[1]: [2.0, 2.1, 2.2]}
-    runs = written(form, tmp_path, values.items())
-    for baseline, other in (names, names[::-1]):
-        (claim,) = ablate.compare(runs, **{**ASKED, "baseline": baseline}).to_dict()["claims"]
-        assert claim["treatment"] == {"version": other}
-        assert (claim["baseline"], claim["counts"]) == ({"version": baseline}, [3, 3])
-        arms = {"treatment": {"version": other}, "baseline": {"version": baseline}}
-        (same,) = ablate.compare(runs, **{**ASKED, **arms, "arm": "loss"}).to_dict()["claims"]
-        assert same["effect"] == claim["effect"]
-
-
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("names", ALIKE, ids=str)
 def test_seeds_datasets_and_runs_are_texts_as_they_are_written(form, names, tmp_path):
     rows = [
         {"version": arm, "name": name, "step": step, "loss": 10.0 * place + step + (arm == "b")}

@@ -8,7 +8,6 @@ from torch.utils.tensorboard import SummaryWriter
 import ablate
 from ablate.errors import UserError
 from ablate.evidence.sources import read
-from ablate.evidence.tables import read_project
 from ablate.referee.runs import numbers, texts
 
 ASKED = {"arm": "folder_1", "better": "lower", "baseline": "relu"}
@@ -95,33 +94,3 @@ def test_a_hyperparameter_and_a_metric_of_one_name_are_two_columns(tmp_path):
         assert names(table, "run") == ["relu/version_0", "relu/version_1"]
         assert names(table, "hparams.run") == ["mine"]
         assert {*column(table, "optim.loss")} == {1.0}
-
-
-class Run:
-    """A run as `wandb.Api().runs` gives it."""
-
-    def __init__(self, number, history):
-        self.id, self.name, self.group, self.job_type = f"r{number}", f"run {number}", "g", None
-        self.state, self.created_at = "finished", "2026-05-01T12:00:00Z"
-        self.config = {"loss": 4.0, "name": "swiglu"}
-        self.history = [{"_step": step, **row} for step, row in enumerate(history)]
-        self.summary_metrics = {k: v for row in self.history for k, v in row.items()}
-
-    def scan_history(self):
-        return iter(self.history)
-
-
-class Api:
-    def runs(self, path, filters):
-        return [Run(0, [{"acc": 0.5}, {"loss": 2.5}]), Run(1, [{"acc": 0.5}])]
-
-
-@pytest.mark.parametrize("wanted", [[], ["_step"]])
-def test_a_config_key_of_wandb_is_no_metric_where_the_metric_is_missing(wanted, monkeypatch):
-    monkeypatch.setattr("wandb.Api", Api)
-    table = read_project("me/project", wanted)
-    values = column(table, "loss")
-    assert values[np.isfinite(values)].tolist() == [2.5]
-    assert {*column(table, "config.loss")} == {4.0}
-    assert names(table, "name") == ["run 0", "run 1"]
-    assert names(table, "config.name") == ["swiglu"]

@@ -2,7 +2,6 @@
 
 import re
 
-import pandas as pd
 import pytest
 from statsmodels.stats.power import TTestIndPower, TTestPower
 
@@ -24,16 +23,3 @@ def test_the_command_says_how_many(ablate_command, kind, margin):
     status, out, err = ablate_command("power", *words)
     assert (status, err) == (0, "")
     assert re.search(r"supported: \d+ runs per arm", out) and "10 runs per arm detect" in out
-
-
-def test_a_table_may_have_a_row_for_each_step(ablate_command, runs_csv, tmp_path):
-    words = ["--arm", "variant", "--metric", "val_loss", "--baseline", "relu", "--margin", "0.002"]
-    expected = ablate_command("power", runs_csv, *words)
-    rows, path = pd.read_csv(runs_csv, dtype=str), tmp_path / "steps.csv"
-    last = rows.assign(id=range(len(rows)), step=1)
-    pd.concat([last.assign(step=0, val_loss="9"), last]).to_csv(path, index=False)
-    assert ablate_command("power", path, *words, "--run", "id", "--step", "step") == expected
-    status, _, err = ablate_command("power", path, *words, "--run", "id")
-    assert status == 2 and "run and step belong together" in err
-    last.assign(step=range(len(rows))).to_csv(path, index=False)
-    assert "Most rows differ in step" in ablate_command("power", path, *words)[1]

@@ -33,7 +33,6 @@ STUDY = {
     "expect": "different",
     "fixed": ["data", "optimizer.lr"],
     "literature": "With warm-up the two are close (arXiv:1910.05895).",
-    "published": [],
 }
 REGIME = {
     "scale": "cpu",

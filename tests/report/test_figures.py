@@ -3,17 +3,14 @@
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure as Picture
 from matplotlib.text import Text
 
 from ablate.evidence.folder import Evidence
 from ablate.record.files import finite
-from ablate.report.draw import curve_table, draw_curves, draw_levels, log_y, style, svg
+from ablate.report.draw import curve_table, draw_levels, style
 from ablate.report.figures import figures
 from ablate.report.forest import draw_effects
 from ablate.verdict.conclude import conclude
-
-from .conftest import make_run
 
 pytestmark = pytest.mark.xdist_group("report")  # one process makes the evidence of every kind
 
@@ -58,44 +55,10 @@ def test_labels_of_an_axis_do_not_overlap(every_figure):
         assert_no_labels_overlap(figure.picture)
 
 
-def test_names_of_contrasts_have_room_for_all_their_lines(evidence):
-    made = evidence()
-    stacks = [f"model/position@model.{stack}.position" for stack in ("encoder", "decoder")]
-    arms = {arm: dict.fromkeys(stacks, arm) for arm in ("treatment", "baseline")}
-    setting = {"where": {"model.n_decoder_layers": 2}, "steps": 1200}
-    long = {**made.study["claims"][0], **conclude(made)["claims"][0], **arms, **setting}
-    with style():
-        picture = draw_effects([long, long])
-    assert_no_labels_overlap(picture)
-
-
-def test_lines_of_a_figure_have_a_legend_and_chance_and_bound_are_drawn(evidence):
-    shown = {"metric": "test/skill", "over": "schedule", "caption": "Which?", "where": {}}
-    runs = [
-        make_run(arm, seed, **{"test/skill": 0.5})
-        | {"levels": {"model/residual": arm, "schedule": s}}
-        for arm in ("pre_ln", "post_ln")
-        for s in ("noam", "constant")
-        for seed in range(2)
-    ]
-    made = evidence(runs=runs, figures=[shown], factors=["model/residual", "schedule"])
-    (axes,) = all_axes(drawn(made)["levels-1"])
-    assert {t.get_text() for t in axes.get_legend().get_texts()} == {"Pre-LN", "Post-LN"}
-    assert {t.get_text(): t.xy[1] for t in axes.texts} == {"chance": 0.0, "bound": 1.0}
-
-
 def test_which_figures_a_study_has(evidence):
     assert list(drawn(evidence())) == ["effects", "runs-test-bleu", "curves"]
     assert list(drawn(evidence("exact"))) == ["runs-probe-block_excess"]
     assert "trend-1" in drawn(evidence("trend"))
-
-
-def test_one_number_for_each_arm_is_drawn_where_nothing_else_is(evidence):
-    made = evidence("exact")
-    over = made.study["factors"][0]
-    asked = {"metric": "probe/block_excess", "over": over, "caption": "How large?", "where": {}}
-    made.study["figures"] = [asked]
-    assert list(drawn(made)) == ["levels-1"]
 
 
 def test_effects_show_interval_margin_and_every_seed(evidence):
@@ -126,28 +89,6 @@ def test_exact_claims_show_every_case_within_the_tolerance(evidence):
     assert axes.get_xlabel() == "difference in parameters (count); dashed: tolerance 300"
 
 
-def test_a_long_label_of_effects_is_wrapped_and_has_room(evidence):
-    """Before, the ends of 44 labels of the committed figures were cut off."""
-    words = "the proportion of test sentences whose two translations differ in length or n-grams"
-    claim = {"metric": "test/nll", "better": "lower", "measures": words}
-    figure = drawn(evidence(claims=[claim]))["effects"]
-    (axes,) = all_axes(figure)
-    lines = axes.get_xlabel().splitlines()
-    assert " ".join(lines).startswith(f"fall of {words} (nats per token); dashed: margin")
-    assert max(map(len, lines)) <= 70
-    usual = drawn(evidence(claims=[{"metric": "test/nll", "better": "lower"}]))["effects"]
-    assert figure.picture.get_figheight() > usual.picture.get_figheight()
-
-
-def test_the_axis_of_a_trend_names_the_gain(evidence):
-    asked = {"kind": "trend", "over": "model.n_heads", "treatment": {}, "baseline": {}}
-    for better, change in (("higher", "rise"), ("lower", "fall")):
-        made = evidence("trend", claims=[{**asked, "better": better}])
-        (axes,) = all_axes(drawn(made)["effects"])
-        label = " ".join(axes.get_xlabel().split())
-        assert label.startswith(f"{change} of test BLEU (points) per doubling of")
-
-
 def test_every_run_is_a_dot(evidence):
     made = evidence("stability")
     (axes,) = all_axes(drawn(made)["runs-test-bleu"])
@@ -168,13 +109,6 @@ def test_curves_take_runs_that_end_early():
     np.testing.assert_equal(values.to_numpy().T, [[3, 2, 1], [5, np.nan, np.nan]])
 
 
-def test_letters_stay_letters_and_bytes_stay_the_same(evidence):
-    first, other = (svg(drawn(evidence())["effects"].picture) for _ in range(2))
-    assert first == other
-    assert "difference in test BLEU (points)" in first
-    assert "<metadata" not in first
-
-
 def test_arms_without_a_curve_are_not_taken_for_one(evidence):
     made = evidence()
     for run in made.runs:
@@ -185,20 +119,6 @@ def test_arms_without_a_curve_are_not_taken_for_one(evidence):
     assert "levels-2-encoder" not in drawn(made)  # no run has it
     figure = drawn(made)["levels-1-encoder"]
     assert {t.get_text() for t in figure.picture.findobj(Text)} >= {"Pre-LN", "Post-LN"}
-
-
-@pytest.mark.parametrize("span", [(1e-20, 1), (1e-6, 3), (0.3, 0.5)])
-def test_a_logarithmic_axis_has_numbers_however_wide_it_is(span):
-    with style():
-        picture = Picture(figsize=(6, 2.2))
-        axes = picture.subplots()
-        axes.plot([0, 1], span)
-        log_y(axes)
-        FigureCanvasAgg(picture).draw()
-        low, high = axes.get_ylim()
-        labels = axes.get_yticklabels(which="both")
-        inside = [t for t in labels if low <= t.get_position()[1] <= high]
-    assert 3 <= sum(bool(label.get_text()) for label in inside) <= 12
 
 
 def test_chance_and_bound_of_a_corpus_are_lines_across(evidence):
@@ -233,16 +153,3 @@ def test_numbers_stand_by_size_and_names_as_the_study_has_them(levels, ticks):
     assert [label.get_text() for label in axes.get_xticklabels()] == ticks
     heights = [*axes.get_lines()[0].get_ydata()]
     assert heights == [float(tick in ("16", "gelu")) for tick in ticks]
-
-
-def test_at_most_six_arms_in_a_panel_and_each_looks_different():
-    def curve(end):
-        return {0: {"step": [1, 2], "val/nll": [3.0, end]}}
-
-    with style():
-        panels = draw_curves({f"arm {i}": curve(2.0 + i / 10) for i in range(8)}).get_axes()
-        points = {f"arm {i}": {8: [1.0], 16: [2.0]} for i in range(20)}
-        (axes,) = draw_levels("test/bleu", "n", points, {}).axes
-    assert [len(panel.get_lines()) for panel in panels] == [6, 2]
-    lines = [line for line in axes.get_lines() if line.get_label().startswith("arm")]
-    assert len({(line.get_color(), str(line._dash_pattern)) for line in lines}) == 20

@@ -45,7 +45,6 @@ def hostile(evidence, tmp_path):
         if run["arm"] == "post_ln":
             run |= {"arm": f"post_ln {HARM}", "levels": {"model/residual": f"post_ln {HARM}"}}
     runs[0] |= {"status": "failed", "error": HARM, "metrics": {}, "curve": {}, "command": HARM}
-    number = {"arm": HARM, "metric": METRIC, "value": 1.0, "regime": HARM, "source": HARM}
     free = {"statement": HARM, "source": HARM, "margin_reason": HARM}
     made = evidence(
         "tuned",
@@ -61,7 +60,6 @@ def hostile(evidence, tmp_path):
         ],
         literature=HARM,
         fixed=[HARM],
-        published=[number],
         tune={"key": HARM, "values": [1e-3], "seeds": [100], "metric": HARM, "better": HARM},
     )
     made.screening[0] |= {"status": HARM}

@@ -40,10 +40,6 @@ def test_labels_and_titles_in_a_folder_of_the_user_are_stored_and_used(tmp_path)
     assert arm_label({"model/position": "mine"}) == "triangle waves"
 
 
-def test_another_experiment_gets_no_title_of_the_folder(tmp_path):
-    assert [*stored_labels(composed(tmp_path).hydra)] == ["model/position=mine"]
-
-
 def test_a_report_has_the_names_that_its_sweep_stored(tmp_path):
     evidence = Evidence.load(HEAD_COUNT)
     labels = {"model/residual=mine": "a sum of all layers", **TITLES}

@@ -7,7 +7,7 @@ import pytest
 
 from ablate.evidence.folder import Evidence
 from ablate.record.files import check_seal, finite
-from ablate.report.content import citation, commits, measured
+from ablate.report.content import citation
 from ablate.report.write import write_report
 from ablate.verdict.conclude import conclude
 
@@ -19,9 +19,7 @@ ALWAYS = (
     "How each answer was reached",
     "To run it again",
 )
-SOMETIMES = ("Beside the published numbers",)
 pytestmark = pytest.mark.xdist_group("report")  # one process makes the evidence of every kind
-NUMBER = {"metric": "test/bleu", "regime": "WMT14", "source": "arXiv:1706.03762, table 3"}
 
 
 def sections(report):
@@ -50,7 +48,7 @@ def test_the_same_evidence_gives_the_same_bytes(every, tmp_path):
 
 def test_every_report_has_all_sections_and_all_verdicts(every):
     report = read(every)
-    assert [s for s in sections(report) if s not in SOMETIMES] == list(ALWAYS)
+    assert sections(report) == [*ALWAYS]
     assert report.startswith("# made_up\n")
     claims = json.loads((every / "verdict.json").read_text())["claims"]
     for number, claim in enumerate(claims, 1):
@@ -88,31 +86,11 @@ def test_real_text_below_8_bleu_opens_with_a_warning(report, evidence, data, sha
     assert (first == "# made_up") != warned
 
 
-def test_runs_that_went_wrong_are_counted(report):
+def test_arms_show_size_reuse_tuned_values_and_runs_that_went_wrong(report):
     assert "| 1 / 1 / 1 |" in report("stability")
-
-
-def test_the_tuned_value_of_every_arm_is_shown(report):
-    text = report("tuned")
-    assert "`optimizer.lr` was chosen for every arm among 0.001, 0.003 by `val/nll`" in text
-    assert re.search(r"\| Pre-LN \| 5 \| .* \| 0.001 \|", text)
-
-
-def test_published_numbers_stand_beside_ours(report):
-    numbers = [NUMBER | {"arm": "pre_ln", "value": 27.3}, NUMBER | {"arm": "rotary", "value": 28.0}]
-    text = report(published=numbers)
-    row = next(line for line in text.splitlines() if "27.30" in line)
-    assert "[arXiv:1706.03762](https://arxiv.org/abs/1706.03762), table 3 | WMT14" in row
-    assert re.search(r"\| 27\.30 \| 5\d\.\d\d ± \d\.\d\d \|$", row)
-    assert r"| 28.00 | \- |" in text
-    assert "The settings of the published numbers differ" in text
-    assert "Beside the published numbers" not in sections(report())
-
-
-def test_arms_show_size_and_reuse(report):
-    text = report()
-    assert "2 of 10 runs had been made before" in text
-    assert re.search(r"\| Pre-LN \| 5 \| 5\d\.\d\d ± .* \| 0 / 0 / 0 \| 1 \| 278,528 \|", text)
+    assert re.search(r"\| Pre-LN \| 5 \| .* \| 0.001 \|", report("tuned"))
+    row = r"\| Pre-LN \| 5 \| 5\d\.\d\d ± .* \| 0 / 0 / 0 \| 1 \| 278,528 \|"
+    assert re.search(row, report())
 
 
 def asked_again(made, word, **changes):
@@ -122,10 +100,9 @@ def asked_again(made, word, **changes):
     return {**entry, "replication": word, "first": fresh, "fresh": {**fresh, **changes}}
 
 
-@pytest.mark.parametrize("word", ["reproduced", "weaker", "not reproduced", "open"])
-def test_what_fresh_seeds_said_stands_beside_the_first_verdict(report, evidence, word):
-    text = report(contest=[asked_again(evidence(), word)])
-    assert f"Fresh seeds: **{word.upper()}**. " in text.partition("## How it was measured")[0]
+def test_what_fresh_seeds_said_stands_beside_the_first_verdict(report, evidence):
+    text = report(contest=[asked_again(evidence(), "weaker")])
+    assert "Fresh seeds: **WEAKER**. " in text.partition("## How it was measured")[0]
     assert "Not reproduced: every other outcome" in text
     assert "Fresh seeds" not in report()
 
@@ -134,34 +111,6 @@ def test_a_report_has_a_line_to_cite(report, evidence):
     line = citation(conclude(evidence()))
     assert line.startswith("ablate") and "experiment made_up, study " in line
     assert f"To cite these answers: *{line}*" in report().replace("\\", "")
-
-
-def test_claims_that_are_tested_alike_share_a_line():
-    claim = {"kind": "superiority", "metric": "test/bleu", "better": "higher", "margin": 0.0}
-    claim |= {"minus": {}, "p": {}}
-    claims = [claim | {"source": source} for source in ("a paper", "a book", "a paper")]
-    first, second = measured(claims)
-    assert first.startswith("Claims 1 and 3: ") and "a paper" in first
-    assert second.startswith("Claim 2: ") and "a book" in second
-
-
-A, B = "a" * 40, "b" * 40
-
-
-@pytest.mark.parametrize(
-    ("stated", "text"),
-    [
-        ([None, None, None], "not recorded"),
-        ([A, A, A], A),
-        ([A, f"{B}+changes", A], f"{A} and {B}+changes"),
-        ([None, A, None], f"{A} (not recorded of 2 runs)"),
-    ],
-)
-def test_a_report_names_the_commits_of_its_runs(stated, text):
-    versions = {"versions": {"ablate": "0.1.0", "torch": "2.13"}}
-    runs = [versions | ({"commit": commit} if commit else {}) for commit in stated]
-    assert commits([*runs, {"versions": {}}]) == text  # the last one failed
-    assert commits([]) == "not recorded"
 
 
 def test_the_setting_of_a_probe_has_no_steps(report, evidence):

@@ -9,9 +9,9 @@ import pytest
 
 from ablate.ledger.verdicts import read_claims
 from experiments.site.catalogue import read_questions
-from experiments.site.front import CARDS, cards, experiments, questions
+from experiments.site.front import questions
 from experiments.site.markdown import as_html
-from experiments.site.view import OTHER_VARIANTS, changes, clearest, views
+from experiments.site.view import clearest, views
 
 from .conftest import EXPERIMENTS, LEFT_OUT, SHOWN
 
@@ -90,15 +90,6 @@ def test_hostile_text_is_shown_and_nothing_else(build, pages, tmp_path):
         assert page.path.name == re.sub(r"[^\w.+=-]", "", page.path.name)
 
 
-def test_cards_show_decided_sentences_that_many_texts_say_one_of_each_experiment(site):
-    shown = cards(site)
-    deciding = [{f.experiment for f in card.entry.headline.deciding} for card in shown]
-    assert len(shown) == CARDS
-    assert sum(map(len, deciding)) == len(set.union(*deciding))
-    assert [card.mentions for card in shown] == sorted((c.mentions for c in shown), reverse=True)
-    assert all(card.entry.verdict in ("supported", "refuted", "mixed") for card in shown)
-
-
 def test_every_question_has_an_answer_for_the_headlines_of_its_claims(site):
     """An answer must be written again when a headline on which it rests changes."""
     answered = questions(site)
@@ -140,21 +131,3 @@ def test_a_claim_is_shown_with_a_verdict_that_a_correction_for_all_claims_leaves
             ]
             stays = any(not view.changes_by_correction for view in alike)
             assert not (best.changes_by_correction and stays), entry.claim.id
-
-
-def test_the_first_page_names_the_experiments_that_decide_a_claim_and_counts_the_rest(site):
-    for entry in site.entries:
-        named, rest = experiments(entry, site)
-        deciding = {site.experiments[f.folder] for f in entry.headline.deciding}
-        tested = {site.experiments[f.folder] for f in entry.findings}
-        assert {page for page, _, _ in named} == (deciding or tested)
-        assert rest == len(tested - (deciding or tested))
-
-
-def test_an_undecided_claim_says_what_would_decide_it(site):
-    """More seeds, or why no number of seeds would."""
-    answers = [answer for source in site.sources.values() for answer in source.answers]
-    sentences = [changes(answer) for answer in answers if answer["verdict"] == "inconclusive"]
-    assert len(sentences) > 20 and all(sentences)
-    assert any("seeds in all would show" in each[0] for each in sentences)
-    assert any(each == [OTHER_VARIANTS] for each in sentences)

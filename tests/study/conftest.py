@@ -75,7 +75,7 @@ def evidence():
 
     def make(runs, *claims, statistics=None, registration=None, **study):
         full_study = {"factors": ["model/residual"], "seeds": 3, "fixed": [], "nuisance": []}
-        full_study |= {"tune": None, "expect": "different", "literature": "", "published": []}
+        full_study |= {"tune": None, "expect": "different", "literature": ""}
         full_study |= {"claims": list(claims)} | study
         registered = {"time": 50.0, "earlier": [], "looks": 0, "command": ""}
         kept = form(full_study, {}, [])

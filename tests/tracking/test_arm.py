@@ -5,7 +5,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.singleton import Singleton
 from omegaconf import OmegaConf, open_dict
 
-from ablate.record.arm import arm, choices, distinct_levels, levels
+from ablate.record.arm import arm, choices, levels
 from ablate.wandb.logger import title
 
 
@@ -80,17 +80,6 @@ def test_the_name_of_a_run_tells_it_from_others(composed, words, mode, name):
     config = composed(*words, mode=mode)
     assert title(config, None) == name
     assert title(config, "given") == ("given" if mode == "RUN" else f"given, {name}")
-
-
-def test_a_long_name_keeps_its_seed(composed):
-    config = composed(*(f"+model.{key * 20}=1" for key in "abcdefgh"))
-    assert len(title(config, None)) <= 128 and title(config, None).endswith(", seed 1")
-
-
-def test_the_nuisance_is_told_where_it_is_asked_for(composed):
-    config = composed("+experiment=preln_vs_postln", "optimizer.lr=0.01")
-    factors = {"model/residual": "post_ln", "schedule": "noam"}
-    assert distinct_levels(config) == factors | {"optimizer.lr": 0.01}
 
 
 def test_without_hydra_a_group_is_told_by_its_class_and_settings(compose):

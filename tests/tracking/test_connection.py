@@ -1,50 +1,12 @@
 """Online or offline, without a prompt and without waiting."""
 
 import os
-import socket
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
 from ablate.errors import UserError
 from ablate.wandb import connection
-from ablate.wandb.connection import clean_environment, reachable, settle
-
-
-class Refuses(BaseHTTPRequestHandler):
-    """Answers, as W&B does to strangers, that there is nothing."""
-
-    status = 404
-
-    def do_HEAD(self):
-        self.send_response(self.status)
-        self.end_headers()
-
-    def log_message(self, *args):
-        pass
-
-
-@pytest.fixture(autouse=True)
-def direct(monkeypatch):
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-
-
-@pytest.fixture
-def serve():
-    servers = []
-
-    def start(status):
-        handler = type("Handler", (Refuses,), {"status": status})
-        server = HTTPServer(("127.0.0.1", 0), handler)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        servers.append(server)
-        return f"http://127.0.0.1:{server.server_port}"
-
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+from ablate.wandb.connection import clean_environment, settle
 
 
 @pytest.fixture
@@ -53,22 +15,6 @@ def key(monkeypatch):
         monkeypatch.setattr(connection, "has_key", lambda: yes)
 
     return configured
-
-
-def test_a_host_that_answers_is_reached(serve):
-    assert reachable(serve(404))
-
-
-def test_nobody_listens():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        assert not reachable(f"http://127.0.0.1:{taken.getsockname()[1]}")
-
-
-def test_a_host_that_never_answers_is_not_waited_for(monkeypatch):
-    monkeypatch.setattr(connection, "SECONDS", 0.01)
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        assert not reachable(f"http://127.0.0.1:{silent.getsockname()[1]}")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-from asyncio import CancelledError
 from pathlib import Path
 
 import pytest
@@ -143,19 +142,6 @@ def children(name):
     ]
 
 
-def test_a_guarded_logger_is_what_it_guards_until_it_fails(capsys):
-    guarded = GuardedLogger("mine", lambda: Broken("", at="save"), [].append)
-    assert isinstance(guarded, Broken)
-    assert guarded.name == "broken" and guarded.experiment.at == "save"
-    assert not hasattr(guarded, "nothing")
-    save = guarded.save
-    guarded.save()
-    save()
-    guarded.log_metrics({}, 1)
-    assert guarded.name == "" and isinstance(guarded, Broken)  # as callbacks were told before
-    assert capsys.readouterr().err.count("warning: mine failed (ConnectionError: broken save)") == 1
-
-
 class Leaving(Logger):
     """A logger of which every method raises an exception that is no Exception."""
 
@@ -167,17 +153,6 @@ class Leaving(Logger):
 
     name = version = property(_leave)
     log_metrics = log_hyperparams = save = finalize = _leave
-
-
-@pytest.mark.parametrize("error", [SystemExit(3), CancelledError("gone"), GeneratorExit("closed")])
-@pytest.mark.parametrize("method", ["log_metrics", "save", "name"])
-def test_a_logger_that_ends_the_process_ends_only_itself(capsys, error, method):
-    guarded = GuardedLogger("mine", lambda: Leaving(error), [].append)
-    value = getattr(guarded, method)
-    if callable(value):
-        value({})
-    guarded.save()
-    assert capsys.readouterr().err.count("warning: mine failed") == 1
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), Interrupted(143)])

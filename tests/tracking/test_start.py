@@ -5,7 +5,7 @@ from unittest.mock import Mock
 import pytest
 from wandb.sdk.wandb_run import Run
 
-from ablate.wandb.connection import as_tags, start
+from ablate.wandb.connection import start
 
 
 @pytest.fixture
@@ -47,16 +47,3 @@ def test_what_was_left_offline_under_the_same_id_goes(asked, tmp_path):
     start("offline", tmp_path, "abc", goes_on=True)
     left = {path.name for path in (tmp_path / "wandb").iterdir()}
     assert left == {names[1], "run-20260101_000000-abc"}
-
-
-@pytest.mark.parametrize(
-    ("given", "tags"),
-    [
-        (None, []),
-        ("a, b,,a", ["a", "b"]),
-        (["one", " ", "two "], ["one", "two"]),
-        ([1], ["1"]),
-    ],
-)
-def test_tags_are_what_wandb_takes(given, tags):
-    assert as_tags(given) == tags

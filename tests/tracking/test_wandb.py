@@ -116,18 +116,6 @@ def _samples(files, history):
         assert [row[0] for row in table["data"]] == [0, 1, 2]
 
 
-@pytest.mark.slow
-def test_two_runs_of_a_process_are_two_wandb_runs(go, summed_up):
-    first, first_folder = go("seed=1")
-    second, second_folder = go("seed=2", "logger.samples=0", "model/position=none")
-    first_stored, two = summed_up(first_folder), summed_up(second_folder)
-    assert (first_stored["run_id"], two["run_id"]) == (first["identity"], second["identity"])
-    assert (first_stored["config"]["seed"], two["config"]["seed"]) == (1, 2)
-    assert {TABLE, "position", *PICTURES} <= set(first_stored["summary"])
-    assert set(PICTURES) <= set(two["summary"])
-    assert not {TABLE, "position"} & set(two["summary"])  # nothing asked for, nothing to show
-
-
 def test_a_run_that_is_repeated_keeps_its_id_and_one_folder(go):
     first, folder = go("probe=parameter_count")
     again, _ = go("probe=parameter_count", "fresh=true")
@@ -178,12 +166,6 @@ def _validations_of_the_record(folder):
     return [(row["step"], row["val/nll"]) for row in rows if "val/nll" in row]
 
 
-def test_a_diverged_run_is_a_result(go, summed_up):
-    _, folder = go("optimizer.lr=1e30", "schedule=constant")
-    stored = summed_up(folder)
-    assert (stored["exit_code"], stored["summary"]["status"]) == (0, "diverged")
-
-
 @pytest.mark.parametrize("error", [RuntimeError("no luck"), SystemExit(143)])
 def test_a_run_that_raises_has_failed(go, summed_up, monkeypatch, tmp_path, error):
     def broken(*args, **kwargs):
@@ -215,16 +197,6 @@ def test_online_that_is_not_reached_goes_on_offline(go, monkeypatch, capsys, sum
         _, folder = go(f"logger.mode={mode}", "probe=parameter_count", "fresh=true")
         assert "nobody there" in capsys.readouterr().out
         assert summed_up(folder)["state"] == "finished"
-
-
-@pytest.mark.parametrize(
-    ("logger", "written"), [("csv", "**/metrics.csv"), ("tensorboard", "**/events.*")]
-)
-def test_other_loggers(small, compose, logger, written):
-    config = compose(*small, f"logger={logger}", "search=greedy")
-    folder = folder_of(config, run(resolve(config)))
-    assert list(folder.glob(written))
-    assert not (folder / "wandb").exists()
 
 
 def test_every_logger_counts_the_steps_of_the_record(small, compose):
