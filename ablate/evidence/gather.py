@@ -22,7 +22,6 @@ from ablate.phrases import listed
 from ablate.record.label import say
 from ablate.record.results import (
     IDENTITY,
-    Environment,
     Link,
     Metrics,
     Outcome,
@@ -263,7 +262,7 @@ def _origin(folder: Path, evaluation: str | None = None) -> dict[str, object]:
         draws: number of random models and inputs that a probe measures, that is, a measurement of
             an untrained model.
     """
-    environment = cast(Environment, read_json(folder / "environment.json"))
+    environment = read_json(folder / "environment.json")
     trained = read_json(folder / IDENTITY)
     tested = read_json(Path(evaluation) / IDENTITY) if evaluation else {}
     modules = {**trained.get("modules", {}), **tested.get("modules", {})}

@@ -9,16 +9,16 @@ import platform
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from ablate.config.location import PACKAGE
-from ablate.record.results import Environment
 
 # appended to a commit if Python or YAML files of its repository have changed since
 CHANGED = "+changes"
 SECONDS = 5  # time limit for git
 
 
-def environment() -> Environment:
+def environment() -> dict[str, Any]:
     """Return the command, machine and versions that produced the numbers of a run."""
     return {
         "command": [Path(sys.argv[0]).name, *sys.argv[1:]],

@@ -37,7 +37,6 @@ from omegaconf import DictConfig, OmegaConf
 from ablate.config.bleu import USUAL as USUAL_BLEU
 from ablate.config.bleu import tokenizer
 from ablate.config.location import spec_of
-from ablate.record.results import IdentityParts
 
 # Keys that cannot change a result; the hash of the text replaces the node `data`.
 OUTSIDE = (
@@ -57,9 +56,10 @@ IN_TESTING_OF = {"batch": ("test_bucket", "test_padding")}
 LIBRARIES = ("torch", "pytorch-lightning", "torchmetrics", "numpy", "tokenizers", "sacrebleu")
 ENTRY_MODULES = ("ablate.train.resolve", "ablate.train.run")
 EVALUATE = "ablate.train.apply"  # its imports are those of training
+Parts = dict[str, Any]  # everything on which an identity depends, by name
 
 
-def parts(config: DictConfig, data_fingerprint: str, weights: str = "") -> IdentityParts:
+def parts(config: DictConfig, data_fingerprint: str, weights: str = "") -> Parts:
     """Return everything on which the identity of a training run depends, as plain data.
 
     Args:
@@ -85,7 +85,7 @@ def parts(config: DictConfig, data_fingerprint: str, weights: str = "") -> Ident
 
 def evaluation_parts(
     config: DictConfig, training: str, tests: Mapping[str, str] | None = None
-) -> IdentityParts:
+) -> Parts:
     """Return everything on which the identity of an evaluation depends, as plain data.
 
     Args:
@@ -105,7 +105,7 @@ def evaluation_parts(
     }
 
 
-def digest(identity_parts: IdentityParts) -> str:
+def digest(identity_parts: Parts) -> str:
     """Return the identity of a training or evaluation: a hash of 16 hexadecimal digits."""
     text = json.dumps(identity_parts, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -7,7 +7,7 @@ Plain words are written unchanged. A text that could be mistaken for another typ
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from ablate.config.study import Levels
@@ -101,20 +101,11 @@ def say(named: Levels) -> str:
 
     Different levels of the same factors have different labels.
     """
-    return " ".join(words_of(named, "=")) or "single"
-
-
-def words_of(levels: Levels, between: str) -> Sequence[str]:
-    """Return a text for each level: the name of an option, or another value with its key.
-
-    Args:
-        levels: level by factor.
-        between: text between a key and its value.
-    """
-    names = short_names(levels)
-    return [
+    names = short_names(named)
+    words = [
         value_text(value)
         if isinstance(value, str) and "@" not in factor
-        else f"{names[factor]}{between}{value_text(value)}"
-        for factor, value in levels.items()
+        else f"{names[factor]}={value_text(value)}"
+        for factor, value in named.items()
     ]
+    return " ".join(words) or "single"

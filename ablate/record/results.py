@@ -33,35 +33,6 @@ class Fingerprints(NamedTuple):
     tests: Mapping[str, str]
 
 
-class IdentityParts(TypedDict):
-    """Everything on which the identity of a training or of an evaluation, a hash, depends."""
-
-    config: dict[str, Any]
-    modules: dict[str, str]  # hashes of the source, by module
-    data: str | dict[str, str]  # hash of the text that training reads, or tests, by split
-    training: NotRequired[str]  # identity of the training; only in an evaluation
-    device: NotRequired[str]
-    libraries: NotRequired[dict[str, str]]
-    initial: NotRequired[str]  # hash of the files with the initial weights
-    bleu: NotRequired[str]  # how BLEU divides the target language into words
-
-
-class Environment(TypedDict):
-    """The command, machine and versions that produced the numbers of a run."""
-
-    command: list[str]
-    python: str
-    machine: str
-    system: str
-    processor: str
-    instructions: NotRequired[str]  # instruction set of torch's kernels; not in older records
-    cores: int | None
-    commit: str | None  # of this package's source (ablate.record.environment)
-    packages: dict[str, str]  # versions
-    corpus: NotRequired[str]  # files and size; not in older records
-    separator: NotRequired[str | None]  # text between two documents, if there are documents
-
-
 class Result(TypedDict):
     """The result of a training, of an evaluation or of both; of a failed run, its status and error.
 

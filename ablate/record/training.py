@@ -27,7 +27,7 @@ import yaml
 from omegaconf import DictConfig, OmegaConf
 
 from ablate.errors import UserError
-from ablate.process import rank
+from ablate.process import rank, say_once
 from ablate.record import identity
 from ablate.record.environment import environment
 from ablate.record.files import (
@@ -47,7 +47,6 @@ from ablate.record.results import (
     LOGGER_FAILURES,
     RESULT,
     Fingerprints,
-    IdentityParts,
     Result,
     digests,
     read_result,
@@ -67,7 +66,7 @@ class RecordFolder:
 
     kept: tuple[str, ...] = ("config.yaml", "identity.json")
 
-    def __init__(self, parent: Path, parts: IdentityParts) -> None:
+    def __init__(self, parent: Path, parts: identity.Parts) -> None:
         self.parts = parts
         self.identity = identity.digest(parts)
         self.folder = parent / self.identity
@@ -75,7 +74,6 @@ class RecordFolder:
         self.writes = rank() == 0
         self._imported = {*sys.modules}
         self._start()
-        self._damage = ""
 
     def _start(self, earlier: float = 0.0) -> None:
         """Start to measure time; `earlier` is the number of seconds before an interruption."""
@@ -89,9 +87,7 @@ class RecordFolder:
         try:
             result = read_result(self.folder, self.identity)
         except UserError as error:
-            if self.writes and str(error) != self._damage:
-                print(f"{error}: the run will be repeated", flush=True)
-            self._damage = str(error)
+            say_once(f"{error}: the run will be repeated")
             return None
         return result if result and result["status"] in RESULTS else None
 
