@@ -174,13 +174,6 @@ def _outlook(claim: Any) -> Fields:
         exact = claim["kind"] == "exact" and not claim["margin"]
         alone = ", without Holm's correction" * ("uncorrected" in claim)
         yield "Answer by tolerance" if exact else f"Answer by margin{alone}", "; ".join(answers)
-    if target := claim.get("time_to_target"):
-        ends = [target["updates"], *(target["interval"] or ())]
-        steps = ["more than the budget" if x is None else f"{x:,.0f}" for x in ends]
-        interval = f", interval {' to '.join(steps[1:])}" if steps[1:] else ""
-        arms = f"{arm_label(claim['baseline'])} against {arm_label(claim['treatment'])}"
-        median = f"{steps[0]} (median of {len(target['seeds'])} seeds)"
-        yield "Steps to equal validation loss", f"{median}{interval}; {arms}"
 
 
 def fields_of(claim: Entry) -> DataFrame:

@@ -30,10 +30,7 @@ What to expect: at least the nominal coverage for any distribution. Fewer than 6
     interval. A target that is reached before the first validation counts as reached there.
 """
 
-import math
-import statistics
 from collections.abc import Iterable, Sequence, Set
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
 
@@ -42,7 +39,7 @@ from scipy.special import ndtr, ndtri
 from ablate.config.labels import use_labels
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
-from ablate.evidence.outcome import STATUSES, VAL_NLL, Number, by_label, first_at, spread, value
+from ablate.evidence.outcome import STATUSES, by_label, spread
 from ablate.evidence.registration import ENOUGH, departures, planned_looks, split_claims
 from ablate.evidence.types import Claim, Levels, Registration, Run, Study, reason
 from ablate.phrases import name_of
@@ -50,11 +47,11 @@ from ablate.stats.spending import nominal, spent
 from ablate.stats.ties import at_most
 from ablate.verdict.caveats import caveats
 from ablate.verdict.designs import combined
-from ablate.verdict.floor import FEWEST, WITHOUT
+from ablate.verdict.floor import FEWEST
 from ablate.verdict.judge import Decided, Judged, decide, judge, make_undecided, older_runs
 from ablate.verdict.kind import Finding
 from ablate.verdict.kinds import kind_of
-from ablate.verdict.sides import has, pairs, steps_of
+from ablate.verdict.sides import has, steps_of
 from ablate.verdict.study_checks import BUDGET
 from ablate.verdict.types import (
     INCONCLUSIVE,
@@ -65,7 +62,6 @@ from ablate.verdict.types import (
     Decision,
     Entry,
     Setting,
-    Target,
     Verdict,
 )
 
@@ -291,62 +287,6 @@ def both(
             first = make_undecided(first, reason("not_confirmed_later"))
         answer: Any = {key: x for key, x in first.items() if key in Answer.__annotations__}
         answer["steps"] = steps_of(soon.finding.runs, "budget.short", short.regime["steps"])
-        answer["time_to_target"] = time_to_target(late.finding, soon.finding)
         steps = steps_of(late.finding.runs, "budget.steps", evidence.regime["steps"])
         combined.append({**entry, "steps": steps, "learning": late.learning, "short": answer})
     return combined
-
-
-def time_to_target(long: Finding, short: Finding) -> Target | None:
-    """Return the steps that the baseline needs to reach the treatment's nll, as in verdict.json.
-
-    In place of a number of steps, None means more steps than the long budget. The whole result is
-    None if the claim does not compare two arms, if both arms have the same training runs, or if no
-    run was validated.
-
-    Args:
-        long: the result of the claim at the long budget.
-        short: its result after the short number of training steps.
-    """
-    claim = long.claim
-    if claim["kind"] in WITHOUT or claim["minus"] or not claim["baseline"]:
-        return None
-    treatment, baseline = ([run["curve"] for run in arm.every] for arm in long.sides)
-    if treatment == baseline:
-        return None
-    steps: dict[int, list[float]] = {}
-    for early, late in pairs(short.sides[0], long.sides[1]):
-        with suppress(KeyError):  # the treatment has no validation at the short budget
-            goal = value(early, VAL_NLL)
-            if VAL_NLL in late["curve"] and late["status"] != "failed":
-                curve = late["curve"]
-                reached = first_at(curve["step"], curve[VAL_NLL], goal)
-                steps.setdefault(early["seed"], []).append(reached)
-    updates = [statistics.median(reached) for reached in steps.values()]
-    if not updates:
-        return None
-    ends = interval(updates, claim["alpha"])
-    return {
-        "metric": VAL_NLL,
-        "updates": _reached(statistics.median(updates)),
-        "interval": ends and [_reached(end) for end in ends],
-        "seeds": [*steps],
-        "of_seeds": [_reached(update) for update in updates],
-    }
-
-
-def interval(updates: Sequence[Number], alpha: float) -> tuple[Number, Number] | None:
-    """Return the confidence interval of the median number of training steps.
-
-    `updates` has the number for each seed. The ends of the interval are two of these numbers. The
-    result is None if the seeds are too few.
-    """
-    ordered, n = sorted(updates), len(updates)
-    from scipy import stats  # takes a second
-
-    rank = int(stats.binom.ppf(alpha / 2, n, 0.5))
-    return (ordered[rank - 1], ordered[n - rank]) if rank else None
-
-
-def _reached(updates: float) -> float | None:
-    return updates if math.isfinite(updates) else None

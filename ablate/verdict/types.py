@@ -172,20 +172,6 @@ class Learning(TypedDict):
     still: list[str]
 
 
-class Target(TypedDict):
-    """The number of training steps that the baseline needs to reach a value of a metric, with an
-    interval and with the number for each seed.
-
-    A number is null if the baseline does not reach the value within its training.
-    """
-
-    metric: str
-    updates: float | None
-    interval: list[float | None] | None
-    seeds: list[int]
-    of_seeds: list[float | None]
-
-
 class Cases(TypedDict):
     """The number of cases of an exact claim, that is, a claim that a value is within a tolerance of
     0 in every case. A case is a run, or a pair of runs with the same seed.
@@ -251,17 +237,6 @@ class Answer(TypedDict):
     steps: NotRequired[int | list[int]]  # several if the compared arms differ
 
 
-class Short(Answer):
-    """The result of a claim after the smaller of two numbers of training steps (the short budget),
-    and its time to target.
-
-    The time to target is the number of steps that the baseline needs to reach the treatment's
-    score.
-    """
-
-    time_to_target: Target | None
-
-
 class Entry(Question, Answer):
     """A claim in verdict.json: the question, that is, the compared arms, the metric and the margin,
     and the answer with its numbers.
@@ -277,7 +252,7 @@ class Entry(Question, Answer):
     arms: list[str]
     settings: NotRequired[dict[str, list[str]]]  # overrides that no label names, by arm
     learning: NotRequired[Learning]
-    short: NotRequired[Short]
+    short: NotRequired[Answer]
 
 
 class Arm(TypedDict):

@@ -87,7 +87,7 @@ def test_each_verdict_is_the_one_that_its_budget_has_alone(at_both):
     assert {key: early[key] for key in short if key in early} == {
         key: short[key] for key in short if key in early
     }
-    assert short.keys() - early.keys() == {"steps", "time_to_target"}
+    assert short.keys() - early.keys() == {"steps"}
 
 
 def test_a_run_that_collapsed_later_still_counts_at_the_short_budget(at_both):
@@ -146,30 +146,6 @@ def test_a_plateau_shows_nothing_of_what_an_arm_cannot(at_both):
 def test_a_curve_is_at_its_target_between_two_validations(target, updates):
     assert first_at(STEPS, [4.0, 3.0, 2.0, 1.9], target) == pytest.approx(updates)
     assert first_at([300, *STEPS], [None, 4.0, 3.0, 2.0, 1.9], target) == pytest.approx(updates)
-
-
-def test_the_time_to_target_is_a_median_that_knows_censored_seeds(at_both):
-    """Targets by seed; the curve of every long run is 4, 3, 2, 2."""
-    both = at_both(pre=([30.0 + s for s in range(7)], [50.0] * 7), post=([20.0] * 7, [49.0] * 7))
-    for target, run in zip((3.5, 3.0, 2.5, 2.5, 2.5, 2.0, 1.0), both.runs, strict=False):
-        run["short"]["metrics"]["val/nll"] = target
-    short = only(both)["short"]
-    needed = short["time_to_target"]
-    assert needed["of_seeds"] == pytest.approx([900, 1200, 1500, 1500, 1500, 1800, None])
-    assert needed["updates"] == pytest.approx(1500)
-    assert needed["interval"] == pytest.approx([900, None])
-    assert details({**only(both), **short})["Steps to equal validation loss"] == (
-        "1,500 (median of 7 seeds), interval 900 to more than the budget; Post-LN against Pre-LN"
-    )
-
-
-def test_arms_that_test_one_training_have_no_time_to_target(at_both):
-    single, two = at_both({"pre_ln": 0.1, "post_ln": 0.1}), at_both()
-    for run in (*single.runs, *two.runs):
-        run["short"]["metrics"]["val/nll"] = 3.0
-    assert only(two)["short"]["time_to_target"]["updates"] == pytest.approx(1200)
-    short = only(single)["short"]
-    assert short["time_to_target"] is None
 
 
 def test_before_it_begins_learning_is_not_called_flat(at_both):
@@ -279,7 +255,6 @@ def test_a_variant_that_sets_its_steps_has_these_steps(at_both, tmp_path):
     verdict = conclude(made)
     (entry,) = verdict["claims"]
     assert (entry["steps"], entry["short"]["steps"]) == ([7200, 2400], [1800, 600])
-    assert entry["short"]["time_to_target"]["updates"] == 900
     for run in made.runs:
         run["short"]["metrics"]["val/nll"] = 0.5  # which the baseline never reaches
     made.runs[0] |= {"status": "diverged", "metrics": {**made.runs[0]["metrics"], "steps": 30}}
