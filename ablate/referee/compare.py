@@ -26,7 +26,7 @@ from ablate.metric.table import RESULT
 from ablate.phrases import listed
 from ablate.record.files import check_writable, finite
 from ablate.referee.question import Claim, Question, question_of, read_question
-from ablate.referee.runs import Rows, Runs, alike, name_of, number_of, numbers, runs_of, texts
+from ablate.referee.runs import Rows, Runs, alike, number_of, numbers, runs_of, texts
 from ablate.report.content import announce
 from ablate.verdict.conclude import conclude
 from ablate.verdict.types import Verdict
@@ -222,7 +222,7 @@ class _Table:
             return
         group = self.question.group
         datasets = sorted({*self.names[group]} - {""}) if group else [""]
-        for claim in map(self._with_target, self.question.claims):
+        for claim in self.question.claims:
             for each in self._with_treatments(claim):
                 for dataset in datasets:
                     yield self._claim(each, {group: dataset} if group else {})
@@ -333,20 +333,6 @@ class _Table:
         if len(levels) > 1:
             raise UserError(f"{arm}: several arms have this name; give the value of each column")
         return dict(levels.iloc[0])
-
-    def _with_target(self, claim: Claim) -> Claim:
-        """Return the claim, with its baseline as the target if the baseline is a number that is no
-        name of an arm.
-        """
-        number = number_of(name_of(claim.baseline))
-        if math.isnan(number) or claim.kind == "stability" or isinstance(claim.baseline, Mapping):
-            return claim
-        arms = [arm for arm in self.arms.unique() if arm]
-        if alike(arms, claim.baseline):
-            return claim
-        if not any(math.isnan(number_of(arm)) for arm in arms):
-            raise UserError(f"baseline={claim.baseline}: no arm has this value; is it the target?")
-        return claim.model_copy(update={"baseline": None, "target": number})
 
     def _with_treatments(self, claim: Claim) -> Iterator[Claim]:
         """Yield the claim; if it names no treatment, a copy for each arm without a run of the

@@ -23,7 +23,7 @@ OPTIONS = {
     "metric": "column with the result of a run",
     "better": "lower or higher",
     "treatment": "the arm that the claim is about; default: every arm except the baseline",
-    "baseline": "the arm to compare with, or a number to reach",
+    "baseline": "the arm to compare with",
     "target": "a number to reach, instead of a baseline",
     "margin": "smallest difference that matters, in units of the metric",
     "kind": "superiority (default), equivalence, non_inferiority, exact, stability or trend",
