@@ -7,7 +7,7 @@ import pytest
 
 from ablate.config.location import catalogue
 from ablate.ledger.headline import headline
-from ablate.ledger.text import Entry, bounds, detail, limits, marked, read_entries
+from ablate.ledger.text import Entry, bounds, limits, read_entries
 from ablate.ledger.verdicts import Finding, collect, read_claims, read_notes
 
 PLAIN = "Pre-LN translates better than Post-LN."
@@ -120,23 +120,6 @@ def test_a_counterexample_must_hold_after_a_correction_for_the_number_of_setting
     holds = finding(size="two layers", alpha=0.05, p={"supported": 0.001, "refuted": 1.0})
     result = headline([holds, finding("refuted", alpha=0.05, **chance)], universal=True)
     assert result.word == word
-
-
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [
-        ({"data": ("multi30k",), "trained": False}, "the corpus"),
-        ({"conditions": (("schedule", "no_warmup"),)}, "the conditions"),
-        ({"reading": "another", "conditions": (("initial", "xavier"),)}, "the reading"),
-        ({"metric": "val/nll"}, "the metric"),
-        ({"arms": "rms_norm - layer_norm"}, "what is compared"),
-        ({"margin": 2.0, "size": "six layers"}, "the size of the model and the margin"),
-    ],
-)
-def test_a_mixed_result_names_what_it_depends_on(change, named):
-    result = headline([finding(trained=False), finding("refuted", **change)])
-    assert (result.word, result.on) == ("mixed", named)
-    assert named in marked(result) and named in detail(result)
 
 
 NEAR, FAR = (-0.5, (-2.5, 1.5)), (-9.0, (-11.0, -7.0))

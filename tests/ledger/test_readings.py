@@ -51,10 +51,3 @@ def test_a_reading_has_a_place_in_a_document_or_a_reason_to_be_a_remark():
         else:
             assert reading["at"] in places, key
         assert (reading["says"] or reading["remark"])[-1] in ".,:", key
-
-
-def test_a_stated_reading_is_of_a_document_that_makes_the_claim():
-    made = {claim.id: claim.documents for claim in read_claims()}
-    for (claim, reading), entry in ENTRIES.items():
-        title = entry["at"].partition(", ")[0]
-        assert not title or title in made[claim], (claim, reading)

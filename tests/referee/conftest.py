@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from tensorboard.compat.proto.event_pb2 import Event
@@ -8,6 +10,7 @@ from ablate.cli.main import main
 
 MEANS = {"relu": 3.28, "swiglu": 3.27, "gelu": 3.279}
 SEEDS = {"relu": 12, "swiglu": 10, "gelu": 5}
+GROUP = ({}, {"group": "g"})  # filters of W&B
 
 
 def rows():
@@ -47,6 +50,33 @@ def ablate_command(monkeypatch, capsys):
         return status, out, err
 
     return run
+
+
+class WandbRun:
+    """A run as `wandb.Api().runs` gives it, recorded from the public API."""
+
+    def __init__(self, number, settings, result):
+        self.id, self.name, self.group, self.job_type = f"r{number}", f"run {number}", "g", None
+        self.state, self.created_at = "finished", "2026-05-01T12:00:00Z"
+        self.config = {**settings, "_wandb": {"v": 1}}
+        self.summary_metrics = {**result, "_step": 1, "_wandb": {"runtime": 1}}
+        self.history = [{**dict.fromkeys(result, 9.0), "_step": 0}, {**result, "_step": 1}]
+
+    def scan_history(self):
+        return iter(self.history)
+
+
+@pytest.fixture
+def wandb_project(monkeypatch):
+    """Let W&B's API give the runs of the project me/project, which are all in the group g."""
+
+    def project(rows):
+        made = [WandbRun(number, *row) for number, row in enumerate(rows)]
+        found = {"me/project": made}
+        api = SimpleNamespace(runs=lambda path, filters: found[path] if filters in GROUP else [])
+        monkeypatch.setattr("wandb.Api", lambda: api)
+
+    return project
 
 
 @pytest.fixture

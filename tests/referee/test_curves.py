@@ -70,17 +70,3 @@ def test_a_run_that_ends_before_the_target_has_no_number_of_steps(last, status):
     assert claim["verdict"] == status
     assert failed(claim) == {"a": 0, "b": 8 if last < 5 else 0}
     assert codes["ended_early"]["runs"] == 8
-
-
-@pytest.mark.parametrize("column", ["step", "_step", "epoch"])
-def test_rows_that_may_be_steps_are_named_unless_run_and_step_are_given(column):
-    rows = curves().rename(columns={"step": column})
-    one_row = {"run": "", "step": ""}
-    assert judged(rows, **one_row)[2]["steps_as_runs"]["column"] == column
-    for table, more in (
-        (rows, {"run": "id", "step": column}),
-        (rows[rows[column] == 10], one_row),
-        (rows, {**one_row, "where": {column: 10}}),
-        (rows.assign(run=range(len(rows))), one_row),
-    ):
-        assert "steps_as_runs" not in judged(table, **more)[2]

@@ -105,15 +105,6 @@ def test_runs_of_their_own_stay_apart(tmp_path, kind):
     assert values_of(tmp_path, kind) == ([1.0, 2.0, 3.0], [])
 
 
-def test_two_writers_of_one_program_replace_nothing(write_events, tmp_path):
-    write_events(tmp_path / "a", 100, [("loss", s, 10 - s) for s in range(10)])
-    write_events(tmp_path / "a", 100, [("loss", s, 20 - s) for s in range(4, 7)])
-    write_events(tmp_path / "a", 300, [("test/loss", 0, 5)])
-    table = read(tmp_path)
-    assert [column(table, n).tolist() for n in ("loss", "test/loss")] == [[1], [5]]
-    assert not table.notes
-
-
 def test_folders_within_a_run_are_runs_if_they_have_the_metric(write_events, tmp_path):
     for seed in range(2):
         write_events(tmp_path / f"s{seed}", 100, [("loss", 0, 1.0), ("x", 0, 1.0)])

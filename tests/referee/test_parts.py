@@ -54,13 +54,6 @@ def test_the_folders_of_keras_for_two_data_sets_are_one_run(keras):
         ablate.compare(root, metric="epoch_loss", **ASKED)
 
 
-def test_a_study_that_names_the_column_of_the_data_sets_gets_a_run_for_each(keras):
-    root, split = keras
-    verdict = ablate.compare(root, metric="epoch_loss", where={"folder_3": split}, **ASKED)
-    assert verdict.to_dict()["claims"][0]["counts"] == [3, 3]
-    assert mean_of_relu(verdict.to_dict()) == pytest.approx(12.71)
-
-
 def test_the_folders_of_add_scalars_are_parts_of_their_run(tmp_path):
     for seed in range(2):
         with SummaryWriter(tmp_path / f"s{seed}") as writer:

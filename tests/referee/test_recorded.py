@@ -47,29 +47,8 @@ def rows(design, source):
             yield {"arm": arm, "seed": f"{seed:02}", "width": width, "loss": loss, "failed": failed}
 
 
-class Run:
-    """A run as `wandb.Api().runs` gives it."""
-
-    def __init__(self, number, row):
-        self.id, self.name, self.group, self.job_type = f"r{number}", f"run {number}", "g", None
-        self.state, self.created_at = "finished", "2026-05-01T12:00:00Z"
-        self.config = {"arm": row["arm"], "seed": row["seed"], "width": row["width"]}
-        self.summary_metrics = {"loss": "NaN" if row["failed"] else row["loss"], "_step": 3}
-
-    def scan_history(self):
-        return iter([{"loss": 9.0, "_step": 0}, self.summary_metrics])
-
-
-class Api:
-    def __init__(self, table):
-        self.table = [Run(number, row) for number, row in enumerate(table)]
-
-    def runs(self, path, filters):
-        return self.table
-
-
 @pytest.fixture
-def table(request, tmp_path, write_events, monkeypatch):
+def table(request, tmp_path, write_events, wandb_project):
     """The source of the runs of a design, and the columns of arm, pair and width."""
     design, source = request.param
     runs = [*rows(design, source)]
@@ -87,7 +66,9 @@ def table(request, tmp_path, write_events, monkeypatch):
         (tmp_path / "runs.jsonl").write_text(text)
         return design, source, tmp_path / "runs.jsonl", names
     if source == "wandb":
-        monkeypatch.setattr("wandb.Api", lambda: Api(runs))
+        settings = ({key: r[key] for key in names} for r in runs)
+        results = ({"loss": "NaN" if r["failed"] else r["loss"]} for r in runs)
+        wandb_project(zip(settings, results, strict=True))
         return design, source, "wandb://me/project", names
     for r in runs:
         folder = tmp_path / r["arm"] / r["seed"]

@@ -146,39 +146,11 @@ def test_part_of_a_row_that_a_killed_process_left_does_not_count(tmp_path, part)
             read(tmp_path)
 
 
-class RecordedRun:
-    """A run as `wandb.Api().runs` gives it: recorded from the public API."""
-
-    def __init__(self, number, row):
-        self.id, self.name, self.group, self.job_type = f"r{number}", f"run {number}", "g", None
-        self.state, self.created_at = "finished", "2026-05-01T12:00:00Z"
-        self.config = {"variant": row["variant"], "seed": row["seed"], "_wandb": {"v": 1}}
-        self.summary_metrics = {"val_loss": row["val_loss"], "_step": 1, "_wandb": {"runtime": 1}}
-        self.history = [{"val_loss": 9.0, "_step": 0}, {"val_loss": row["val_loss"], "_step": 1}]
-
-    def scan_history(self):
-        return iter(self.history)
-
-
-class RecordedApi:
-    def __init__(self, records):
-        self.recorded = [RecordedRun(number, row) for number, row in enumerate(records)]
-
-    def runs(self, path, filters):
-        if path != "me/project":
-            raise ValueError(f"Could not find project {path}")
-        return self.recorded if filters in ({}, {"group": "g"}) else []
-
-
-@pytest.fixture
-def api(records, monkeypatch):
-    recorded = RecordedApi(records)
-    monkeypatch.setattr("wandb.Api", lambda: recorded)
-    return recorded
-
-
 @pytest.mark.parametrize("place", ["me/project", "me/project/g"])
-def test_a_project_of_wandb_by_recorded_answers(api, place, expected):
+def test_a_project_of_wandb_by_recorded_answers(wandb_project, records, place, expected):
+    wandb_project(
+        ({k: r[k] for k in ("variant", "seed")}, {"val_loss": r["val_loss"]}) for r in records
+    )
     assert verdict_of(f"wandb://{place}") == expected
     assert verdict_of(f"wandb://{place}", run="run", step="_step") == expected
 

@@ -18,23 +18,6 @@ def go(small, compose):
     return went
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("WANDB_MODE", "offlin"),
-        ("WANDB_PROJECT", "team/project"),
-        ("WANDB_INIT_TIMEOUT", "soon"),
-        ("WANDB__EXTRA_HTTP_HEADERS", "no json"),
-    ],
-)
-def test_a_variable_that_wandb_refuses_is_named_before_work(go, monkeypatch, tmp_path, name, value):
-    monkeypatch.setenv(name, value)
-    with pytest.raises(UserError) as error:
-        go()
-    assert name in str(error.value)
-    assert not (tmp_path / "results" / "runs").exists()
-
-
 def test_a_secret_is_not_repeated(go, monkeypatch):
     monkeypatch.setenv("WANDB_API_KEY", " " + "secret" * 7)
     with pytest.raises(UserError, match="WANDB_API_KEY") as error:

@@ -125,18 +125,6 @@ def test_a_run_that_is_repeated_keeps_its_id_and_one_folder(go):
 
 
 @pytest.mark.slow
-def test_a_run_that_only_tests_holds_the_history_too(go, recorded, summed_up):
-    first, folder = go("logger.samples=0")
-    second, _ = go("batch.test_padding=3", "logger.samples=0")
-    assert first["training"] == second["training"]
-    for result in (first, second):
-        stored = summed_up(folder, result["identity"])
-        assert stored["summary"]["test/nll"] == pytest.approx(result["metrics"]["test/nll"])
-        history = recorded(folder, result["identity"])
-        assert _validations(history) == _validations_of_the_record(folder)
-
-
-@pytest.mark.slow
 def test_a_run_that_goes_on_is_one_run_with_all_of_its_history(go, recorded, monkeypatch, tmp_path):
     step = Training.on_before_optimizer_step
 
