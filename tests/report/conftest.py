@@ -5,45 +5,29 @@ import copy
 import numpy as np
 import pytest
 
+from ablate.config import study
+
 CLAIM = {
+    **study.USUAL[study.Claim],
     "id": "pre_is_better",
     "statement": "Pre-LN reaches a higher BLEU than Post-LN.",
     "source": "Transformer notes, section 4.1; arXiv:2002.04745",
     "kind": "superiority",
     "metric": "test/bleu",
-    "where": {},
     "treatment": {"model/residual": "pre_ln"},
     "baseline": {"model/residual": "post_ln"},
-    "minus": {},
-    "over": "",
-    "scale": "log",
-    "better": "higher",
     "margin": 1.0,
     "margin_reason": "smaller ones are not worth a change",
-    "alpha": 0.05,
-    "tolerance": 0.0,
-    "control": "",
 }
 STUDY = {
-    "factors": ["model/residual"],
-    "seeds": 5,
-    "claims": [CLAIM],
-    "nuisance": [],
-    "tune": None,
-    "expect": "different",
+    **study.USUAL[study.Study],
+    **{"factors": ["model/residual"], "seeds": 5, "claims": [CLAIM]},
     "fixed": ["data", "optimizer.lr"],
     "literature": "With warm-up the two are close (arXiv:1910.05895).",
 }
 REGIME = {
-    "scale": "cpu",
-    "data": "toy",
-    "model": "micro",
-    "d_model": 64,
-    "steps": 480,
-    "tokens_per_step": 1024,
-    "device": "cpu",
-    "precision": "32-true",
-    "threads": 1,
+    **{"scale": "cpu", "data": "toy", "model": "micro", "d_model": 64, "steps": 480, "threads": 1},
+    **{"tokens_per_step": 1024, "device": "cpu", "precision": "32-true"},
     "test_sentences": {"test": 1000},
 }
 REGISTRATION = {
@@ -136,10 +120,6 @@ def _screened():
             yield make_run(arm, 100, **{"val/nll": 1 / (1 + value)}) | tuned
 
 
-def _old(runs):
-    return [run | {"ended": 1.0} for run in runs]
-
-
 # What differs from two arms with one claim of superiority.
 KINDS = {
     "superiority": {},
@@ -151,7 +131,6 @@ KINDS = {
     "exact": {"runs": _heads("probe/block_excess"), "factors": ["model.n_heads"],
               "claims": [{**EXACT, "metric": "probe/block_excess"}]},
     "stability": {"runs": _gone_wrong(), "claims": [{}, {**UNSTABLE, "margin": 0.0}]},
-    "exploratory": {"runs": _old(_two_arms())},
     "one seed": {"runs": _two_arms(1)},
     "tuned": {"runs": _tuned(_two_arms()), "screening": list(_screened()),
               "tune": {**TUNE, "better": "lower"}},
@@ -167,22 +146,22 @@ LONG = ("equivalence", "stability")  # reports whose parts other reports have
 BUILT = ("equivalence", "trend", "exact", "stability", "one seed", "tuned", "long names")
 
 
-def make_evidence(kind="superiority", regime=(), **study):
+def make_evidence(kind="superiority", regime=(), **changes):
     """Evidence of a kind, with a regime or parts of the study changed."""
     from ablate.evidence.folder import Evidence
     from ablate.evidence.registration import form, registration_hash
 
-    parts = copy.deepcopy(KINDS[kind]) | study
+    parts = copy.deepcopy(KINDS[kind]) | changes
     claims = parts.pop("claims", [{}])
     runs, screening = parts.pop("runs", _two_arms()), parts.pop("screening", [])
-    study = {**STUDY, "claims": [{**CLAIM, **claim} for claim in claims], **parts}
-    registered = form(study, {}, [])
+    asked = {**STUDY, "claims": [{**CLAIM, **claim} for claim in claims], **parts}
+    registered = form(asked, {}, [])
     return Evidence(
         name="made_up",
         registered=registered,
         runs=[run | {"cell": cell} for cell, run in enumerate(runs)],
         screening=[run | {"cell": cell} for cell, run in enumerate(screening)],
-        study=study,
+        study=asked,
         regime={**REGIME, **dict(regime)},
         registration={**REGISTRATION, "hash": registration_hash(registered)},
     )
