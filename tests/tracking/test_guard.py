@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+from functools import partialmethod
 from pathlib import Path
 
 import pytest
@@ -21,42 +22,22 @@ CURVES = "val/nll"
 class Broken(Logger):
     """A logger whose `at` raises; everything else works."""
 
+    name, version = "broken", 0
+
     def __init__(self, save_dir, at):
         self.at = at
-        self.calls = []
-        if at == "init":
-            raise OSError(28, "No space left on device")
+        self._raise_at("init")
 
-    def _raise_at(self, name):
-        self.calls.append(name)
+    def _raise_at(self, name, *values, **named):
         if name == self.at:
             raise ConnectionError(f"broken {name}")
-
-    @property
-    def name(self):
-        self._raise_at("name")
-        return "broken"
-
-    @property
-    def version(self):
-        return 0
-
-    @property
-    def experiment(self):
-        self._raise_at("experiment")
         return self
 
-    def log_metrics(self, metrics, step=None):
-        self._raise_at("log_metrics")
-
-    def log_hyperparams(self, params):
-        self._raise_at("log_hyperparams")
-
-    def save(self):
-        self._raise_at("save")
-
-    def finalize(self, status):
-        self._raise_at("finalize")
+    experiment = property(lambda self: self._raise_at("experiment"))
+    log_metrics = partialmethod(_raise_at, "log_metrics")
+    log_hyperparams = partialmethod(_raise_at, "log_hyperparams")
+    save = partialmethod(_raise_at, "save")
+    finalize = partialmethod(_raise_at, "finalize")
 
 
 METHODS = ("init", "experiment", "log_metrics", "save", "finalize")
@@ -142,22 +123,16 @@ def children(name):
     ]
 
 
-class Leaving(Logger):
-    """A logger of which every method raises an exception that is no Exception."""
+class Leaving(Broken):
+    """A logger of which saving raises an exception that is no Exception."""
 
-    def __init__(self, error):
-        self.error = error
-
-    def _leave(self, *arguments, **named):
-        raise self.error
-
-    name = version = property(_leave)
-    log_metrics = log_hyperparams = save = finalize = _leave
+    def save(self):
+        raise self.at
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), Interrupted(143)])
 def test_a_signal_while_a_logger_works_ends_the_run(error):
-    guarded = GuardedLogger("mine", lambda: Leaving(error), [].append)
+    guarded = GuardedLogger("mine", lambda: Leaving("", error), [].append)
     with pytest.raises(type(error)):
         guarded.save()
 
