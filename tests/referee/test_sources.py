@@ -162,3 +162,50 @@ def test_cells_are_read_alike_in_text_and_in_json(tmp_path):
     (tmp_path / "t.jsonl").write_text("".join(f'{{"x": {c}, "y": 0}}\n' for c in plain))
     text, objects = (texts(read(tmp_path / f"t.{end}").frame, "x") for end in ("csv", "jsonl"))
     assert text.tolist() == objects.tolist() == cells
+
+
+VERSIONED = {"arm": "version", "metric": "loss", "better": "lower", "baseline": "1.1"}
+VERSIONS = {"1.1": [3.0, 3.1, 3.2], "1.10": [2.0, 2.1, 2.2], "1.2": [1.0, 1.1, 1.2]}
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "frame"])
+@pytest.mark.parametrize("order", [1, -1])
+def test_names_that_are_one_number_are_different_arms(form, order, tmp_path):
+    named = [*VERSIONS.items()][::order]
+    rows = [{"version": name, "loss": loss[k]} for k in range(3) for name, loss in named]
+    runs = written(form, rows, tmp_path)
+    verdict = ablate.compare(runs, **VERSIONED)
+    claims = verdict.to_dict()["claims"]
+    assert {c["id"]: c["effect"] for c in claims} == pytest.approx({"1.10": 1, "1.2": 2})
+    assert [c["counts"] for c in claims] == [[3, 3], [3, 3]]
+    (twins,) = (c["values"] for c in verdict.to_dict()["caveats"] if c["code"] == "twins")
+    assert twins == {"column": "version", "names": ["1.1", "1.10"]}
+    for treatment in ("1.10", {"version": "1.10"}):
+        (claim,) = ablate.compare(runs, treatment=treatment, **VERSIONED).to_dict()["claims"]
+        assert claim["effect"] == pytest.approx(1)
+    for treatment in (1.10, {"version": 1.10}):
+        with pytest.raises(UserError, match=r"1\.1: there are 1\.1 and 1\.10"):
+            ablate.compare(runs, treatment=treatment, **{**VERSIONED, "baseline": "1.2"})
+
+
+def test_a_number_that_is_written_in_several_ways_elsewhere_is_one_value(tmp_path):
+    widths = ((0, "64", "0.10"), (1, "64.0", "0.1"), (2, "6.4e1", "1e-1"))
+    lines = [
+        f"{arm},{seed},{width},{lr},{loss}"
+        for arm, loss in (("a", 1), ("b", 2))
+        for seed, width, lr in widths
+    ]
+    path = tmp_path / "runs.csv"
+    path.write_text("\n".join(["arm,seed,width,lr,loss", *lines]) + "\n")
+    asked = {"metric": "loss", "better": "lower"}
+    for lr, runs in ((0.1, 3), ("0.10", 1)):
+        verdict = ablate.compare(path, arm="arm", baseline="a", where={"lr": lr}, **asked)
+        assert verdict.to_dict()["claims"][0]["counts"] == [runs, runs]
+    claims = [{"treatment": "b", "baseline": "a", "where": {"lr": 0.1}}]
+    (claim,) = ablate.judge(path, {"arm": "arm", **asked, "claims": claims}).to_dict()["claims"]
+    assert claim["counts"] == [3, 3]
+    trend = {"kind": "trend", "over": "width"}
+    verdict = ablate.compare(path, arm="width", target=1.0, treatment="64", **asked)
+    assert verdict.to_dict()["claims"][0]["counts"] == [2]
+    verdict = ablate.compare(path, **asked, **trend, where={"width": ["64"]})
+    assert verdict.to_dict()["runs"] == 2

@@ -104,21 +104,6 @@ def test_rates_of_failed_runs_decide_a_mark_against_the_mean(evidence, kind, fai
     assert row.shows == shows
 
 
-def test_rates_of_failed_runs_that_decide_too_little_for_many_claims_leave_a_mark_open(evidence):
-    """Holm's correction takes the verdict away that the rates of a single claim would give."""
-    more = [claim("unclear", id=f"unclear_{number}") for number in range(9)]
-    runs = [_run(arm, seed) for arm in ("baseline", "good", "unclear") for seed in SEEDS]
-    for run in runs:
-        if run["arm"] == "good" and run["seed"] > 2:
-            run["status"] = "diverged"
-    for claims, shows in (([claim("good")], WORSE), ([claim("good"), *more], OPEN)):
-        made_up = Evidence.made_up({**evidence.study, "claims": claims}, runs)
-        verdict = conclude(made_up)
-        assert verdict["claims"][0]["decided_by_failures"]
-        (row,) = (row for row in components(made_up, verdict) if row.name == "good")
-        assert row.shows == shows
-
-
 def test_a_figure_stands_first_and_studies_without_a_screen_have_none(evidence):
     with style():
         drawn = [*figures(evidence, finite(conclude(evidence)))]

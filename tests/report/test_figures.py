@@ -109,18 +109,6 @@ def test_curves_take_runs_that_end_early():
     np.testing.assert_equal(values.to_numpy().T, [[3, 2, 1], [5, np.nan, np.nan]])
 
 
-def test_arms_without_a_curve_are_not_taken_for_one(evidence):
-    made = evidence()
-    for run in made.runs:
-        run["curve"] = {}
-        run["metrics"] |= {"gradient/first/encoder.0": 1.0, "gradient/first/encoder.1": 2.0}
-    asked = {"metric": "gradient/first", "over": "layer", "caption": "How large?", "where": {}}
-    made.study["figures"] = [asked, asked | {"metric": "gradient/last"}]
-    assert "levels-2-encoder" not in drawn(made)  # no run has it
-    figure = drawn(made)["levels-1-encoder"]
-    assert {t.get_text() for t in figure.picture.findobj(Text)} >= {"Pre-LN", "Post-LN"}
-
-
 def test_chance_and_bound_of_a_corpus_are_lines_across(evidence):
     made = evidence()
     asked = {"metric": "val/nll", "over": made.study["factors"][0], "caption": "How?", "where": {}}

@@ -11,7 +11,7 @@ from ablate.ledger.verdicts import read_claims
 from experiments.site.catalogue import read_questions
 from experiments.site.front import questions
 from experiments.site.markdown import as_html
-from experiments.site.view import clearest, views
+from experiments.site.view import views
 
 from .conftest import EXPERIMENTS, LEFT_OUT, SHOWN
 
@@ -120,14 +120,3 @@ def test_an_answer_is_not_shown_when_a_headline_on_which_it_rests_has_changed(si
     entries = [changed if old is entry else old for old in site.entries]
     asked = questions(replace(site, entries=entries))[0]
     assert not asked.current and [shown.claim.id for shown, _ in asked.claims] == [id_, *more_ids]
-
-
-def test_a_claim_is_shown_with_a_verdict_that_a_correction_for_all_claims_leaves(site):
-    for entry in site.entries:
-        all_views = views(entry, site)
-        for best in clearest(entry.verdict, all_views):
-            alike = [
-                v for v in all_views if v.decides and v.finding.verdict == best.finding.verdict
-            ]
-            stays = any(not view.changes_by_correction for view in alike)
-            assert not (best.changes_by_correction and stays), entry.claim.id

@@ -5,7 +5,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.singleton import Singleton
 from omegaconf import OmegaConf, open_dict
 
-from ablate.record.arm import arm, choices, levels
+from ablate.record.arm import arm, levels
 from ablate.wandb.logger import title
 
 
@@ -80,13 +80,3 @@ def test_the_name_of_a_run_tells_it_from_others(composed, words, mode, name):
     config = composed(*words, mode=mode)
     assert title(config, None) == name
     assert title(config, "given") == ("given" if mode == "RUN" else f"given, {name}")
-
-
-def test_without_hydra_a_group_is_told_by_its_class_and_settings(compose):
-    config = compose("+experiment=preln_vs_postln", "model/residual=pre_ln")
-    assert not HydraConfig.initialized()
-    residual, schedule = levels(config).values()
-    assert residual == {"_target_": "ablate.model.residual.PreLN", "_partial_": True}
-    assert schedule["_target_"].endswith(".InverseSqrt") and schedule["warmup"] == 190
-    assert "warmup:190" in arm(config)
-    assert choices() == {}
