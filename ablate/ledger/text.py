@@ -23,7 +23,7 @@ from ablate.ledger.verdicts import (
     read_notes,
 )
 from ablate.phrases import listed
-from ablate.report.content import MARKS
+from ablate.report.marks import MARKS
 from ablate.verdict.types import INCONCLUSIVE, REFUTED, SUPPORTED
 
 TESTED = "tested"

@@ -1,6 +1,6 @@
 """Draw learning curves, and a metric against the levels of a factor, in the style of all figures.
 
-Arms differ in colour (ablate.report.content) and in line style, so that figures can be printed in
+Arms differ in colour (ablate.report.marks) and in line style, so that figures can be printed in
 grey. Text in a figure stays text in the SVG file.
 """
 
@@ -22,7 +22,7 @@ from ablate.config.labels import factor_label, option_name
 from ablate.evidence.types import Curve
 from ablate.metric.table import metric_of
 from ablate.record.label import value_text
-from ablate.report.content import ARM_COLOURS, INK
+from ablate.report.marks import ARM_COLOURS, INK
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -16,8 +16,8 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Screen
 from ablate.metric.table import metric_in_words
 from ablate.phrases import grouped
-from ablate.report.content import ARM_COLOURS, INK, MARKS
 from ablate.report.draw import GRID, LABEL, LINE, WIDTH, folded
+from ablate.report.marks import ARM_COLOURS, INK, MARKS
 from ablate.stats.means import t_quantile
 from ablate.stats.ties import at_most
 from ablate.verdict.designs import LEVEL

@@ -10,7 +10,7 @@ from ablate.ledger.text import Entry, detail, limits
 from ablate.phrases import grouped
 from ablate.progress import track
 from ablate.record.files import writing
-from ablate.report.content import MARKS
+from ablate.report.marks import MARKS
 from ablate.verdict.kinds import KINDS
 from ablate.verdict.stored import RULE
 from experiments.site import documents, front, guide

@@ -7,7 +7,7 @@ import pytest
 
 from ablate.ledger.text import lines, read_entries
 from ablate.ledger.verdicts import read_claims, read_notes
-from ablate.report.content import MARKS
+from ablate.report.marks import MARKS
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 STARTS = {f"{mark.letter} " for mark in MARKS.values()}
