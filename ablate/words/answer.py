@@ -41,8 +41,6 @@ OPENINGS = {  # by verdict and grade; by kind and verdict, where a kind has its 
     "non_inferiority supported": "Supported: not worse by an amount that matters",
     "non_inferiority refuted": "Refuted: worse by an amount that matters",
 }
-SMALL_OPPOSITE = "Refuted: the other way round, but too small to matter"
-PERHAPS_OPPOSITE = "Refuted: if anything, the other way round"
 STATEMENTS = {  # of claims about a table of runs
     "superiority": "{treatment} has a {better} {metric} than {baseline}",
     "equivalence": "{treatment} and {baseline} have the same {metric}",
@@ -120,9 +118,9 @@ def opening(claim: Question, answer: Answer) -> str:
     grade, ends, margin = answer["grade"], answer["interval"], claim["margin"]
     opposite = ends is not None and (above(-margin, answer["effect"] or 0.0) or ends[1] < 0)
     if grade == SMALL and opposite:
-        return PERHAPS_OPPOSITE
+        return "Refuted: if anything, the other way round"
     if grade == OPPOSITE and ends is not None and above(ends[0], -margin):
-        return SMALL_OPPOSITE
+        return "Refuted: the other way round, but too small to matter"
     grade = "" if grade == DIRECTION and not margin else grade
     of_kind = OPENINGS.get(f"{claim['kind']} {answer['verdict']}")
     return of_kind or OPENINGS[graded(answer["verdict"], grade)]
