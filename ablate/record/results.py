@@ -95,26 +95,21 @@ def digests(folder: Path, patterns: Iterable[str]) -> dict[str, str]:
     return {str(path.relative_to(folder)): digest_of(path) for path in paths}
 
 
-def read_sealed(path: Path, remedy: str = "") -> Any:
+def read_sealed(path: Path) -> Any:
     """Return the object in a sealed file, without the seal.
-
-    Args:
-        path: the file.
-        remedy: what to do if the file is damaged, for the message.
 
     Raises:
         FileNotFoundError: the file does not exist.
         UserError: the file was changed after it was written.
     """
-    advice = f": {remedy}" if remedy else ""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise
     except (OSError, ValueError) as error:
-        raise UserError(f"{path} is damaged ({type(error).__name__}){advice}") from None
+        raise UserError(f"{path} is damaged ({type(error).__name__})") from None
     if not check_seal(record):
-        raise UserError(f"{path} is damaged or was edited (its checksum does not match){advice}")
+        raise UserError(f"{path} is damaged or was edited (its checksum does not match)")
     return {key: value for key, value in record.items() if key != SEAL}
 
 

@@ -118,7 +118,6 @@ TEMPLATES = {  # `Words` formats the values of a code
     "recorded": "{text}",
     "earlier_replication": "{sweep} of {day}, {seeds} seeds, as a replication",
     "earlier_sweep": "{sweep} of {day}, {seeds} seeds: {changes:changes}",
-    "same_contrast": "{sweep} of {day}, {seeds} seeds: the same contrast in {metrics:listed}",
     "alpha_spent": "an analysis of the {planned} planned seeds used up all of alpha",
     "seeds_left_out": "{seeds:seed} begun or analysed earlier are missing",
     # why a claim is undecided

@@ -65,7 +65,6 @@ VALUES = {  # values with which the template of each code is rendered
         **{"sweep": "s", "day": "2026-01-01", "seeds": 5},
         "changes": [["margin", 1.0, 2.0]],
     },
-    "same_contrast": {"sweep": "s", "day": "2026-01-01", "seeds": 5, "metrics": ["test/nll"]},
     "alpha_spent": {"planned": 5},
     "seeds_left_out": {"seeds": 1},
     "nothing_learned": {"metric": "test/bleu", "measures": ""},
