@@ -3,9 +3,7 @@
 import json
 import re
 import shlex
-import statistics
 from collections.abc import Iterable
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -144,7 +142,7 @@ def _run(link: Link, factors: list[str]) -> Run:
         run |= _origin(Path(link["folder"]), link.get("evaluation"))
         run |= {"training": curve} if (curve := _training(Path(link["folder"]))) else {}
     if "short" in link:
-        run |= {"short": _end(link["short"]), **_cost(Path(link["folder"]))}
+        run |= {"short": _end(link["short"])}
     return cast(Run, run)
 
 
@@ -174,17 +172,6 @@ def _check(folder: Path, identity: str) -> None:
     """Raise UserError if the stored result of a run is missing or was changed."""
     if read_result(folder, identity) is None:
         raise UserError(f"{folder} has no result.json: start the sweep again to repeat the run")
-
-
-def _cost(folder: Path) -> dict[str, float]:
-    """Return {"update_seconds": ...} with the median seconds per optimiser step; {} if unknown.
-
-    Only pairs of log lines without a validation in between are used.
-    """
-    pairs = pairwise(_lines(folder))
-    trained = [(a, b) for a, b in pairs if a["step"] < b["step"] and CURVES[0] not in b]
-    step_seconds = [(b["time"] - a["time"]) / (b["step"] - a["step"]) for a, b in trained]
-    return {"update_seconds": round(statistics.median(step_seconds), 6)} if step_seconds else {}
 
 
 def kept(metrics: Metrics, curve: Curve) -> tuple[Metrics, Curve]:
@@ -230,18 +217,15 @@ def _rounded(value: Any, digits: int) -> Any:
 
 
 def _logged(folder: Path, name: str) -> list[Metrics]:
-    """Return the lines of a run's metrics.jsonl that have a metric, ordered by optimiser step."""
-    by_step: dict[int, Metrics] = {}
-    for line in _lines(folder):
+    """Return the lines of a run's metrics.jsonl that have a metric, ordered by optimiser step; []
+    without this file.
+    """
+    path = folder / "metrics.jsonl"
+    by_step: dict[Any, Metrics] = {}
+    for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        line: Metrics = json.loads(text)
         by_step.setdefault(line["step"], {}).update(line)
     return [line for _, line in sorted(by_step.items()) if name in line]
-
-
-def _lines(folder: Path) -> list[Any]:
-    """Return the lines of a run's metrics.jsonl; [] without this file."""
-    path = folder / "metrics.jsonl"
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return [json.loads(line) for line in lines]
 
 
 def _origin(folder: Path, evaluation: str | None = None) -> dict[str, object]:

@@ -102,7 +102,6 @@ class Run(End):
     study: NotRequired[str]
     short: NotRequired[End]
     training: NotRequired[Curve]  # curve of the training nll; missing in older evidence
-    update_seconds: NotRequired[float]
     replicate: NotRequired[int]
     draws: NotRequired[int]  # number of random draws behind each value of a probe
 
