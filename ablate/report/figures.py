@@ -22,10 +22,9 @@ from ablate.report.forest import (
     components,
     draw_effects,
     draw_forest,
+    draw_screen,
     gain_row,
     has_effect,
-    panels_by_size,
-    row_of,
     screened,
 )
 from ablate.report.tables import by_effect, named_metric
@@ -148,14 +147,9 @@ def _screen(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     """
     variants, screen = components(evidence, verdict), evidence.study.get("screen")
     if variants and screen:
-        label, margin = (
-            f"gain over the baseline, {metric_of(screen['metric']).axis}",
-            screen["margin"],
-        )
-        sides = (-margin, margin) if margin else ()
-        panels = panels_by_size((label, sides, row_of(variant)) for variant in variants)
         caption = SCREEN.format(level=_level(screen["alpha"]))
-        yield Figure("components", "answers", caption, partial(draw_forest, panels))
+        draw = partial(draw_screen, variants, screen)
+        yield Figure("components", "answers", caption, draw)
 
 
 def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:

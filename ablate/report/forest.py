@@ -14,7 +14,7 @@ from ablate.config.labels import arm_label, factor_label, spelled
 from ablate.config.screen import BASELINE, FACTOR
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Screen
-from ablate.metric.table import metric_in_words
+from ablate.metric.table import metric_in_words, metric_of
 from ablate.phrases import grouped
 from ablate.report.draw import GRID, LABEL, LINE, WIDTH, folded
 from ablate.report.marks import ARM_COLOURS, INK, MARKS
@@ -316,8 +316,13 @@ def _shows(claim: Entry, sign: int) -> str:
     return BETTER if sign * (claim["effect"] or 0.0) > 0 else WORSE
 
 
-def row_of(variant: Component) -> Row:
-    """Return the row of a variant in a forest plot."""
-    colour, marker, word = LOOKS[variant.shows]
-    ends = variant.interval or ()
-    return Row(spelled(variant.name), variant.effect, ends, colour, marker, word=word)
+def draw_screen(variants: Iterable[Component], screen: Screen) -> Figure:
+    """Draw a row with the gain of each variant over the baseline."""
+    label, margin = f"gain over the baseline, {metric_of(screen['metric']).axis}", screen["margin"]
+    rows = []
+    for variant in variants:
+        colour, marker, word = LOOKS[variant.shows]
+        ends = variant.interval or ()
+        row = Row(spelled(variant.name), variant.effect, ends, colour, marker, word=word)
+        rows.append((label, (-margin, margin) if margin else (), row))
+    return draw_forest(panels_by_size(rows))
