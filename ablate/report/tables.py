@@ -24,8 +24,12 @@ from ablate.verdict.stored import at_each_budget
 from ablate.verdict.types import Combined, CombinedChange, Entry, Verdict
 from ablate.words.answer import claim_metric, deviation, direction, graded, unit_of
 
+COSTS = {  # of ablate.measure.TrainingCost
+    "measure/microseconds": "Training time (microseconds per token)",
+    "measure/bytes": "Memory in training (bytes per token)",
+}
 # metrics that are shown after those of the claims, if the runs have them
-USUAL = ("test/bleu", "test/nll", "test_long/bleu", "measure/microseconds", "measure/bytes")
+USUAL = ("test/bleu", "test/nll", "test_long/bleu", *COSTS)
 ENDINGS = ("diverged", "collapsed", "failed")
 ANSWER = ("Claim", "Answer", "Metric", "Optimiser steps")
 SIDES = ("p (supported, Holm)", "p (refuted, Holm)")
@@ -207,7 +211,7 @@ def arms(evidence: Evidence, verdict: Verdict) -> DataFrame:
         ends = dict.fromkeys([min(sizes), max(sizes)] if sizes else [])
         row = {"Arm": arm["label"], "Seeds": str(arm["seeds"])}
         for metric in metrics:
-            axis = named_metric(evidence, metric).named_axis
+            axis = COSTS.get(metric) or named_metric(evidence, metric).named_axis
             row[axis] = _spread(arm["metrics"], metric)
         row["Diverged / collapsed / failed"] = " / ".join(str(dict(arm)[x]) for x in ENDINGS)
         row["Reused"] = str(sum(run["reused"] for run in runs))
