@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-from functools import partialmethod
 from pathlib import Path
 
 import pytest
@@ -28,16 +27,26 @@ class Broken(Logger):
         self.at = at
         self._raise_at("init")
 
-    def _raise_at(self, name, *values, **named):
+    def _raise_at(self, name):
         if name == self.at:
             raise ConnectionError(f"broken {name}")
         return self
 
-    experiment = property(lambda self: self._raise_at("experiment"))
-    log_metrics = partialmethod(_raise_at, "log_metrics")
-    log_hyperparams = partialmethod(_raise_at, "log_hyperparams")
-    save = partialmethod(_raise_at, "save")
-    finalize = partialmethod(_raise_at, "finalize")
+    @property
+    def experiment(self):
+        return self._raise_at("experiment")
+
+    def log_metrics(self, metrics, step=None):
+        self._raise_at("log_metrics")
+
+    def log_hyperparams(self, params):
+        self._raise_at("log_hyperparams")
+
+    def save(self):
+        self._raise_at("save")
+
+    def finalize(self, status):
+        self._raise_at("finalize")
 
 
 METHODS = ("init", "experiment", "log_metrics", "save", "finalize")
