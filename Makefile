@@ -14,7 +14,7 @@ ALL = $(filter-out %_multi30k, $(notdir $(basename $(wildcard conf/experiment/*.
 REPORTS = tests/report/test_committed.py
 FAST = tests/package/test_structure.py tests/config/test_limits.py tests/config/test_errors.py \
   tests/run/test_identity.py tests/verdict/test_layers.py tests/ledger/test_headline.py \
-  tests/lab/test_keys.py $(REPORTS)::test_committed_report_is_that_of_its_evidence \
+  tests/lab/test_pages.py $(REPORTS)::test_committed_report_is_that_of_its_evidence \
   $(REPORTS)::test_the_table_of_all_verdicts_is_that_of_the_experiments
 
 .PHONY: help docs setup ablate multi30k experiments ledger ledger-all site calibrate test test-fast test-slow \

@@ -29,6 +29,25 @@ REGIME = {
     **{"d_model": 64, "steps": 480, "tokens_per_step": 512, "threads": 1, "test_sentences": {}},
 }
 SENTENCES = 200
+PRE, POST = {"model/residual": "pre_ln"}, {"model/residual": "post_ln"}
+
+
+def only(evidence):
+    """Return the verdict on the only claim of evidence, with its sentences."""
+    from ablate.verdict.conclude import conclude
+    from ablate.words.answer import with_words
+
+    (entry,) = with_words(conclude(evidence))["claims"]
+    return entry
+
+
+def codes(verdict):
+    """Return the values of each caveat of a verdict by its code; each caveat has a sentence."""
+    from ablate.words.reasons import caveat_text
+
+    texts = [caveat_text(caveat) for caveat in verdict["caveats"]]
+    assert not [text for text in texts if "{" in text or "None" in text]
+    return {caveat["code"]: caveat["values"] for caveat in verdict["caveats"]}
 
 
 @pytest.fixture
@@ -102,10 +121,9 @@ def arms(run):
     """Runs of pre_ln and post_ln by their values of test/nll, in the order of the seeds."""
 
     def make(pre, post, metric="test/nll"):
-        named = (("pre_ln", pre), ("post_ln", post))
         return [
-            run({"model/residual": arm}, seed, **{metric: value})
-            for arm, values in named
+            run(arm, seed, **{metric: value})
+            for arm, values in ((PRE, pre), (POST, post))
             for seed, value in enumerate(values)
         ]
 

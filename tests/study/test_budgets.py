@@ -14,14 +14,12 @@ from ablate.report.write import write_report
 from ablate.verdict import floor
 from ablate.verdict.conclude import conclude
 from ablate.verdict.sides import sides
-from ablate.words.answer import with_words
+
+from .conftest import REGIME as USUAL
+from .conftest import codes, only
 
 STEPS = [600, 1200, 1800, 2400]
-REGIME = {
-    **{"scale": "cpu", "data": "toy", "model": "micro", "device": "cpu", "precision": "32-true"},
-    **{"d_model": 64, "steps": 2400, "tokens_per_step": 512, "threads": 1, "short": 600},
-    "test_sentences": {"test": 10},
-}
+REGIME = USUAL | {"steps": 2400, "short": 600, "test_sentences": {"test": 10}}
 # pre_ln is ahead by 10 at 600 updates and by 0.1 at 2,400, where nothing is learned any more
 PRE = ([30.0, 31.2, 32.1, 31.0], [49.0, 49.6, 50.0, 49.9])
 POST = ([20.0, 21.5, 22.0, 20.7], [49.1, 49.4, 49.8, 49.8])
@@ -55,25 +53,14 @@ def learning(claim, evidence):
     return floor.learning(claim, sides(claim, evidence), evidence)
 
 
-def only(evidence):
-    (entry,) = with_words(conclude(evidence))["claims"]
-    return entry
-
-
-def codes(verdict):
-    """Return the values of each caveat by its code."""
-    return {caveat["code"]: caveat["values"] for caveat in verdict["caveats"]}
-
-
 def test_a_claim_has_a_verdict_at_each_budget(at_both):
     entry = only(at_both())
     assert (entry["steps"], entry["verdict"]) == (2400, "refuted")
     assert (entry["short"]["steps"], entry["short"]["verdict"]) == (600, "supported")
     assert entry["effect"] == pytest.approx(0.1)
     assert entry["short"]["effect"] == pytest.approx(10.025)
-    assert "Pre-LN against Post-LN: +0.10 test BLEU" in entry["evidence"]
-    assert "Pre-LN against Post-LN: +10.03 test BLEU" in entry["short"]["evidence"]
-    assert details(entry)["Optimiser steps"] == "2,400"
+    assert "+0.10 test BLEU" in entry["evidence"]
+    assert "+10.03 test BLEU" in entry["short"]["evidence"]
     assert details({**entry, **entry["short"]})["Optimiser steps"] == "600"
 
 
@@ -101,28 +88,26 @@ def test_a_run_that_collapsed_later_still_counts_at_the_short_budget(at_both):
 
 
 @pytest.mark.parametrize(
-    ("gains", "still"), [(FLAT, []), ({"pre_ln": 0.1, "post_ln": 0.6}, ["Post-LN"])]
+    ("gains", "still", "verdict"),
+    [
+        (FLAT, [], "supported"),
+        ({"pre_ln": 0.1, "post_ln": 0.6}, ["Post-LN"], "inconclusive"),
+        ({}, [], "inconclusive"),  # without curves
+    ],
 )
-def test_learning_is_flat_where_no_arm_gains_half_the_margin(at_both, gains, still):
-    entry = only(at_both(gains))
-    assert entry["learning"]["still"] == still
-    assert [*entry["learning"]["gains"].values()] == pytest.approx([*gains.values()])
-
-
-@pytest.mark.parametrize(
-    ("gains", "verdict"),
-    [(FLAT, "supported"), ({"pre_ln": 0.1, "post_ln": 0.6}, "inconclusive"), ({}, "inconclusive")],
-)
-def test_what_an_arm_cannot_is_not_shown_while_it_learns(at_both, gains, verdict):
+def test_what_an_arm_cannot_is_not_shown_while_it_learns(at_both, gains, still, verdict):
+    """Learning is flat where no arm gains half the margin in the last quarter."""
     worse = ([20.0, 21.5, 22.0, 20.7], [30.1, 30.4, 30.8, 30.8])
     both = at_both(FLAT | gains, post=worse, cannot=True)
     if not gains:
         for run in both.runs:
             run["curve"] = {}
     entry = only(both)
+    assert entry["learning"]["still"] == still
+    assert [*entry["learning"]["gains"].values()] == pytest.approx([*gains.values()])
     assert (entry["verdict"], entry["cannot"]) == (verdict, True)
-    withheld = entry.get("withheld", {"code": ""})
-    assert withheld["code"] == ("" if verdict == "supported" else "still_learning")
+    withheld = None if verdict == "supported" else "still_learning"
+    assert entry.get("withheld", {}).get("code") == withheld
     assert entry["effect"] == pytest.approx(19.1)
     refuted = at_both(FLAT | gains, pre=worse, post=PRE, cannot=True)  # it can
     assert only(refuted)["verdict"] == "refuted"
@@ -161,32 +146,12 @@ def test_files_report_and_ledger_have_both(at_both, tmp_path):
     read = Evidence.load(folder)
     assert read.short.regime["steps"] == 600
     write_report(read, folder)
-    report = (folder / "report.md").read_text()
-    assert "**Refuted: too small to matter.** (models were still improving) Pre-LN beats" in report
-    assert "After 600 of 2,400 steps: **Supported.** Pre-LN against Post-LN" in report
-    assert "; steps 2,400; " in report and "; short 600" in report
-    by_claim = collect(folder.parent)
-    (of_claim,) = by_claim.values()
+    assert "After 600 of 2,400 steps" in (folder / "report.md").read_text()
+    (of_claim,) = collect(folder.parent).values()
     findings = sorted(of_claim, key=lambda finding: finding.steps, reverse=True)
-    assert [(finding.steps, finding.verdict) for finding in findings] == [
-        ((2400,), "refuted"),
-        ((600,), "supported"),
-    ]
+    steps = [(finding.steps, finding.verdict) for finding in findings]
+    assert steps == [((2400,), "refuted"), ((600,), "supported")]
     assert headline(findings).deciding == (findings[0],)  # the longest budget
-
-
-def test_a_verdict_says_how_its_arms_were_matched(at_both):
-    match = {"by": "flops", "to": {"model/residual": "post_ln"}, "key": "model.d_ff"}
-    both = at_both()
-    both.study["match"] = match
-    for run in both.runs:
-        run["matched"] = {"budget.steps": 2400 if run["arm"] == "post_ln" else 2100}
-    matched = codes(conclude(both))["matched"]
-    assert (matched["by"], matched["to"]) == ("flops", {"model/residual": "post_ln"})
-    assert matched["arms"] == {
-        "Pre-LN": {"budget.steps": 2100},
-        "Post-LN": {"budget.steps": 2400},
-    }
 
 
 @pytest.mark.parametrize(("nll", "still"), [(1.0, ["Pre-LN"]), (1.6, []), (None, [])])
@@ -205,7 +170,7 @@ def test_whether_skill_still_grows_is_told_by_the_nll(at_both, nll, still):
     assert learning({**claim, "metric": "test/skill"}, both)["gains"] == {}
 
 
-def test_budgets_that_are_a_factor_have_the_steps_of_each_claim(at_both, tmp_path):
+def test_budgets_that_are_a_factor_have_the_steps_of_each_claim(at_both):
     both, longer = at_both(), {"budget.steps": 4800, "budget.short": 1200}
     shorter = {"budget.steps": 2400, "budget.short": 600}
     runs = [
@@ -231,16 +196,9 @@ def test_budgets_that_are_a_factor_have_the_steps_of_each_claim(at_both, tmp_pat
     assert (alone["steps"], alone["short"]["steps"]) == (4800, 1200)
     wrong = codes(verdict)["short_runs_went_wrong"]
     assert (wrong["steps"], sum(wrong["arms"].values())) == ([600, 1200], 16)
-    write_report(made, tmp_path / "experiments" / "made_up")
-    by_claim = collect(tmp_path / "experiments")
-    findings = [finding for of_claim in by_claim.values() for finding in of_claim]
-    assert {(finding.claim, finding.steps) for finding in findings} == {
-        *(("difference", steps) for steps in ((4800, 2400), (1200, 600))),
-        *(("longer", (steps,)) for steps in (4800, 1200)),
-    }
 
 
-def test_a_variant_that_sets_its_steps_has_these_steps(at_both, tmp_path):
+def test_a_variant_that_sets_its_steps_has_these_steps(at_both):
     both = at_both()
     variants = {"pre_ln": "small_batches", "post_ln": "baseline"}
     steps = {"pre_ln": (1800, 7200), "post_ln": (600, 2400)}
@@ -259,13 +217,3 @@ def test_a_variant_that_sets_its_steps_has_these_steps(at_both, tmp_path):
         run["short"]["metrics"]["val/nll"] = 0.5  # which the baseline never reaches
     made.runs[0] |= {"status": "diverged", "metrics": {**made.runs[0]["metrics"], "steps": 30}}
     assert 30 not in conclude(made)["claims"][0]["steps"]
-
-
-def test_a_rate_that_was_tuned_in_a_shorter_training_is_a_caveat(at_both):
-    both = at_both()
-    tune = {"key": "optimizer.lr", "values": [0.1, 0.2, 0.4], "seeds": [901]}
-    tuned = [run | {"tuned": {"value": 0.2}} for run in both.runs]
-    made = replace(both, runs=tuned, study=both.study | {"tune": tune})
-    caveat_values = codes(conclude(made))["tuned_short"]
-    assert (caveat_values["short"], caveat_values["steps"]) == (600, 2400)
-    assert "tuned_short" not in codes(conclude(both))

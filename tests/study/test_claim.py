@@ -5,80 +5,62 @@ import pytest
 from ablate.errors import UserError
 from ablate.verdict.study_checks import check_study
 
-CLAIM = {
-    "id": "mine",
-    "statement": "Warm-up helps",
-    "source": "a document",
-    "kind": "superiority",
-    "metric": "test/bleu",
-    "where": {},
-    "treatment": {"schedule": "noam"},
-    "baseline": {"schedule": "constant"},
-    "minus": {},
-    "over": "",
-    "scale": "log",
-    "better": "higher",
-    "alpha": 0.05,
-    "margin": 0.0,
-    "tolerance": 0.0,
-    "margin_reason": "",
-}
 TUNE = {
-    "key": "optimizer.lr",
-    "values": [1, 2],
-    "seeds": [9],
-    "metric": "val/nll",
-    "better": "lower",
+    **{"key": "optimizer.lr", "values": [1, 2], "seeds": [9]},
+    **{"metric": "val/nll", "better": "lower"},
 }
+WITH_MARGIN = {"margin": 1.0, "margin_reason": "why not"}
 
 
-def study(tune=None, expect="different", **changes):
-    claims = [{**CLAIM, **changes}]
-    fields = {"factors": ["schedule", "n"], "seeds": 3, "claims": claims}
-    return {**fields, "tune": tune, "expect": expect}
+@pytest.fixture
+def study(claim):
+    def make(tune=None, **changes):
+        sides = {"treatment": {"schedule": "noam"}, "baseline": {"schedule": "constant"}}
+        usual = {"margin": 0.0, "margin_reason": "", **sides}
+        fields = {"factors": ["schedule", "n"], "seeds": 3, "claims": [claim(**usual | changes)]}
+        return {**fields, "tune": tune, "expect": "different"}
+
+    return make
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"kind": "equivalence", "margin": 1.0, "margin_reason": "why not"},
+        {"kind": "equivalence", **WITH_MARGIN},
         {"kind": "trend", "over": "n", "treatment": {}, "baseline": {}},
-        {"kind": "non_inferiority", "margin": 1.0, "margin_reason": "x", "loses": {"n": 1}},
+        {"kind": "non_inferiority", **WITH_MARGIN, "loses": {"n": 1}},
         {"tune": TUNE},
     ],
 )
-def test_a_sound_study_is_accepted(changes):
+def test_a_sound_study_is_accepted(study, changes):
     assert check_study(study(**changes)) is None
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"kind": "equality"}, "mine: kind=equality; allowed is exact, superiority"),
+        ({"kind": "equality"}, "mine: kind=equality"),
         ({"treatment": {"scedule": "noam"}}, "treatment names scedule"),
-        ({"margin": -1.0}, "margin=-1.0; allowed is a finite number of at least 0"),
-        (
-            {"where": {"schedule": "noam"}},
-            "where has schedule=noam, but baseline has schedule=constant",
-        ),
-        ({"margin": 1.0}, "margin=1.0 has no margin_reason"),
+        ({"margin": -1.0}, "margin=-1.0"),
+        ({"where": {"schedule": "noam"}}, "where has schedule=noam"),
+        ({"margin": 1.0}, "margin=1.0"),  # without a reason
         (
             {"kind": "stability", "metric": "unstable", "margin": 5.0, "margin_reason": "percent"},
-            "margin=5, but two proportions of runs differ by at most 1",
+            "margin=5",
         ),
-        ({"kind": "exact", "minus": {"n": 2}}, "kind=exact does not use the key `minus`"),
+        ({"kind": "exact", "minus": {"n": 2}}, "minus"),
         ({"tune": {**TUNE, "metric": "test/bleu"}}, "study.tune: metric=test/bleu"),
     ],
 )
-def test_what_is_refused(changes, words):
+def test_what_is_refused(study, changes, words):
     with pytest.raises(UserError, match=words):
-        check_study(study(**changes))
+        check_study(study(id="mine", **changes))
 
 
-def test_one_claim_may_have_several_readings():
+def test_one_claim_may_have_several_readings(study, claim):
     twice = study(reading="as written")
-    twice["claims"].append({**CLAIM, "reading": "with the condition left out"})
+    (first,) = twice["claims"]
+    twice["claims"] = [first, {**first, "reading": "with the condition left out"}]
     assert check_study(twice) is None
-    twice["claims"][1]["reading"] = "as written"
-    with pytest.raises(UserError, match=f"{CLAIM['id']}: two claims"):
-        check_study(twice)
+    with pytest.raises(UserError, match="two claims"):
+        check_study({**twice, "claims": [first, first]})

@@ -61,18 +61,13 @@ def test_errors_are_the_jackknife_over_recipes():
     assert effects.error == pytest.approx((119 / 120 * squares) ** 0.5)
 
 
-def test_a_level_without_runs_has_no_effect():
-    learned = RUNS.levels[:, 2] != 2
+@pytest.mark.parametrize(("recipes", "quantity"), [(0, "effect"), (1, "error")])
+def test_a_level_with_too_few_runs_is_not_estimated(recipes, quantity):
+    kept = np.isin(RUNS.recipe, np.flatnonzero(PLAN.levels[:, 2] == 2)[:recipes])
+    learned = (RUNS.levels[:, 2] != 2) | kept
     effects = average_effects(RUNS.subset(learned), np.zeros((int(learned.sum()), 1)))
-    lost = RUNS.changes.index(Change(2, 2))
-    assert np.isnan(effects.effect[:, 0]).tolist() == [k == lost for k in range(5)]
-
-
-def test_a_level_with_one_recipe_has_no_error():
-    learned = (RUNS.levels[:, 2] != 2) | (RUNS.recipe == np.flatnonzero(PLAN.levels[:, 2] == 2)[0])
-    effects = average_effects(RUNS.subset(learned), np.zeros((int(learned.sum()), 1)))
-    lost = RUNS.changes.index(Change(2, 2))
-    assert np.isnan(effects.error[:, 0]).tolist() == [k == lost for k in range(5)]
+    lost = [change == Change(2, 2) for change in RUNS.changes]
+    assert np.isnan(getattr(effects, quantity)[:, 0]).tolist() == lost
 
 
 def test_tuned_effects_compare_levels_at_their_best_rates():
@@ -84,13 +79,6 @@ def test_tuned_effects_compare_levels_at_their_best_rates():
     for optimizer, level in itertools.product((0, 1), (0, 1)):
         recipe = np.array([optimizer, level, 0, 0, 0])
         assert best_rate(RUNS, scores[:, 0], recipe) == level
-
-
-def test_each_optimizer_has_its_own_best_rate():
-    scores = of_levels(RUNS, lambda a, b, c, d, r: (r - a) ** 2 + 0.25 * b - 0.5 * a, 1e-6)
-    effects = dict(zip(RUNS.changes, tuned_effects(RUNS, scores, scores, 0).effect, strict=True))
-    assert effects[Change(0, 1)] == pytest.approx(-0.5, abs=1e-4)
-    assert effects[Change(1, 1)] == pytest.approx(0.25, abs=1e-4)
 
 
 def test_interaction_beyond_noise_is_measured():
@@ -159,10 +147,3 @@ def test_the_error_contains_the_choice_between_almost_equal_rates():
     spread = (effects.effect**2).mean() ** 0.5
     assert (effects.error**2).mean() ** 0.5 > spread
     assert (np.abs(effects.effect) > effects.half_width(0.95)).mean() <= 0.06
-
-
-def test_halves_of_a_small_study_have_recipes_of_every_level_and_rate():
-    plan = draw(36, (2, 2, 2, 2, 2), [], 4, 0, RATE)
-    runs = Runs.of(plan, (2, 2, 2, 2, 2), RATE)
-    scores = of_levels(runs, lambda *levels: levels[1], 0.1)
-    assert np.isfinite(tuned_effects(runs, scores, scores, 0).error).all()

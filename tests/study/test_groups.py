@@ -9,8 +9,9 @@ from ablate.errors import UserError
 from ablate.evidence.folder import Evidence, by_group
 from ablate.evidence.gather import statistics_of
 from ablate.record.files import write_arrays
-from ablate.verdict.conclude import conclude
-from lab.calibration.stress import of_groups
+from lab.calibration.stress import of_groups, of_tuning
+
+from .conftest import only
 
 SWEEPS = 400
 DOCUMENTS = np.repeat(np.arange(20), 10)
@@ -33,27 +34,17 @@ def test_contributions_of_groups_have_the_mean_of_those_of_sentences():
     assert alone == pytest.approx(parts)
 
 
-@pytest.fixture
-def judge(evidence, claim, translated):
-    """The verdict on two arms whose test sentences come in these groups."""
-
-    def conclusion(groups):
-        runs, statistics = translated(5)
-        collected = evidence(runs, claim(metric="test/bleu"), statistics=statistics)
-        grouped = replace(collected, groups=groups)
-        return conclude(grouped)["claims"][0]
-
-    return conclusion
-
-
-def test_a_verdict_counts_groups_and_says_so(judge):
-    alone, grouped = judge({}), judge({"test": DOCUMENTS})
+def test_a_verdict_counts_groups_and_says_so(claim, translated, evidence):
+    runs, statistics = translated(5)
+    made = evidence(runs, claim(metric="test/bleu"), statistics=statistics)
+    groups = ({}, {"test": DOCUMENTS}, {"test": np.arange(200)})
+    alone, grouped, single = (only(replace(made, groups=names)) for names in groups)
     assert grouped["effect"] == alone["effect"]
     assert grouped["differences"] == alone["differences"]
     assert grouped["interval"] != alone["interval"]
     assert alone["noise"] == ["seeds", "sentences"]
     assert grouped["noise"] == ["seeds", "groups of sentences"]
-    assert judge({"test": np.arange(200)})["interval"] == pytest.approx(alone["interval"])
+    assert single["interval"] == pytest.approx(alone["interval"])
 
 
 def test_groups_survive_being_written_and_must_fit(saved, translated, tmp_path):
@@ -61,24 +52,27 @@ def test_groups_survive_being_written_and_must_fit(saved, translated, tmp_path):
     for run in runs:
         run["metrics"]["test/nll"] = 2.0
     first = Evidence.load(saved(runs, statistics=statistics))
-    assert first.groups == {}
-    replace(first, groups={"test": DOCUMENTS}).save(tmp_path / "grouped")
-    reread = Evidence.load(tmp_path / "grouped")
+    replace(first, groups={"test": DOCUMENTS}).save(tmp_path)
+    reread = Evidence.load(tmp_path)
     np.testing.assert_array_equal(reread.groups["test"], DOCUMENTS)
     assert reread.statistics.keys() == first.statistics.keys()
-    path = tmp_path / "grouped" / "statistics.npz"
+    path = tmp_path / "statistics.npz"
     with np.load(path) as arrays:
-        short = {**arrays, "test of groups": DOCUMENTS[:-1]}
-    write_arrays(path, short)
-    with pytest.raises(UserError, match="groups of test are not one number per sentence"):
-        Evidence.load(tmp_path / "grouped")
+        write_arrays(path, {**arrays, "test of groups": DOCUMENTS[:-1]})
+    with pytest.raises(UserError, match="groups of test"):
+        Evidence.load(tmp_path)
 
 
 def test_the_groups_that_a_test_kept_are_gathered(tmp_path):
     rows = np.zeros((200, 10), dtype=np.int64)
     write_arrays(tmp_path / "test.stats.npz", {"bleu": rows, "groups": DOCUMENTS})
     write_arrays(tmp_path / "test_long.stats.npz", {"bleu": rows})
-    groups = statistics_of(str(tmp_path), "groups")
-    assert list(groups) == ["test"]
-    np.testing.assert_array_equal(groups["test"], DOCUMENTS)
-    assert statistics_of("", "groups") == {}
+    (groups,) = statistics_of(str(tmp_path), "groups").values()
+    np.testing.assert_array_equal(groups, DOCUMENTS)
+
+
+@pytest.mark.parametrize("apart", [0.5, 1.0])
+def test_replicates_that_choose_for_themselves_find_no_difference_in_identical_arms(apart):
+    rates = of_tuning(apart, 10, 500, np.random.default_rng(0))
+    assert rates["a replicate chooses"] <= 0.05 + 2.6 * (0.05 * 0.95 / 500) ** 0.5
+    assert rates["an arm chooses"] > 0.1

@@ -6,6 +6,8 @@ from ablate.evidence.registration import lacks_runs, split_claims
 from ablate.verdict.conclude import conclude
 from ablate.verdict.stored import replications
 
+from .conftest import codes
+
 
 def _nll(arm, seed):
     gain = {"bad": -1.0, "good": 0.01 + 0.0015 * (seed % 3)}.get(arm, 0.0)
@@ -36,22 +38,19 @@ def ids(claims):
     return [claim["id"] for claim in claims]
 
 
-def test_a_claim_waits_for_every_arm_that_it_names(screen):
+def test_a_claim_waits_for_every_arm_that_it_names_and_one_without_arms_for_all(screen, claim):
     make, about = screen
-    claims = [about("good"), about("same", kind="non_inferiority", loses={"variant": "bad"})]
-    first = make(*claims, baseline=10, good=10, same=10)
+    claims = [
+        *(about("good"), about("same", kind="non_inferiority", loses={"variant": "bad"})),
+        claim(id="whole", kind="exact", where={}, treatment={}, baseline={}),
+    ]
+    first = make(*claims[:2], baseline=10, good=10, same=10)
     assert [*map(ids, split_claims(first.runs, first.study))] == [["good"], ["same"]]
-    later = make(*claims, baseline=10, good=10, same=10, bad=10)
-    assert [*map(ids, split_claims(later.runs, later.study))] == [["good", "same"], []]
-
-
-def test_a_claim_without_arms_waits_for_all(screen, claim):
-    make, about = screen
-    whole = claim(id="whole", kind="exact", where={}, treatment={}, baseline={})
-    first = make(about("good"), about("bad"), whole, good=10, bad=10)
-    judged, waiting = split_claims(first.runs, first.study)
-    assert (ids(judged), ids(waiting)) == ([], ["good", "bad", "whole"])
+    first = make(*claims, good=10, bad=10)
+    assert ids(split_claims(first.runs, first.study)[1]) == ["good", "same", "whole"]
     assert lacks_runs(first.runs, first.study)
+    later = make(*claims, baseline=10, good=10, same=10, bad=10)
+    assert [*map(ids, split_claims(later.runs, later.study))] == [["good", "same", "whole"], []]
 
 
 def test_an_undecided_variant_is_not_said_to_be_stopped(screen):
@@ -61,7 +60,7 @@ def test_an_undecided_variant_is_not_said_to_be_stopped(screen):
     part.registration["asked"] = {}
     verdict = conclude(part)
     assert [claim["verdict"] for claim in verdict["claims"]] == ["inconclusive"]
-    caveat_values = {caveat["code"]: caveat["values"] for caveat in verdict["caveats"]}
+    caveat_values = codes(verdict)
     assert "stopped_early" not in caveat_values
     assert caveat_values["seeds_missing"] == {"planned": 10, "ended": 5}
 

@@ -49,17 +49,7 @@ def test_the_level_holds_within_one_and_a_half_points(name, seeds, monkeypatch):
     assert failures(robustness.checked(rates, {}, SWEEPS)) == []
 
 
-@pytest.mark.parametrize("name", ["exponential, variance x6", "normal"])
-def test_the_plain_t_is_false_more_often_where_noise_is_skewed(name, monkeypatch):
-    monkeypatch.setattr(robustness, "SHAPES", {name: PROMISED[name]})
-    (rates,) = robustness.robustness(SWEEPS, [10]).values()
-    skewed = name != "normal"
-    assert (rates[robustness.PLAIN] > 0.045) == skewed
-    assert rates[robustness.ONE_SIDED] < rates[robustness.PLAIN]
-
-
-@pytest.mark.parametrize("claims", [3])
-def test_skewed_seeds_far_beyond_the_margin_decide_also_beside_other_claims(claims):
+def test_skewed_seeds_far_beyond_the_margin_decide_also_beside_other_claims():
     """The correction may not outgrow the quantile far out, where Holm's correction looks."""
     minus = np.array([30.0, 30.3, 29.9, 30.1, 30.2])
     plus = minus + np.array([12.4, 12.1, 12.9, 12.6, 9.7])
@@ -67,8 +57,8 @@ def test_skewed_seeds_far_beyond_the_margin_decide_also_beside_other_claims(clai
     difference = estimate(plus - minus, plus=plus)
     assert is_visible(difference.skewness, 5)
     p = rule.scaled(rule.tests(difference, 1.0))
-    other_tests = [{"supported": 1.0, "refuted": 1.0}] * (claims - 1)
-    assert rule.decide(adjust([p, *other_tests], [0.05] * claims)[0], 0.05).status == "supported"
+    others = [{"supported": 1.0, "refuted": 1.0}] * 2
+    assert rule.decide(adjust([p, *others], [0.05] * 3)[0], 0.05).status == "supported"
 
 
 @pytest.mark.parametrize("seeds", [5, 20])

@@ -7,6 +7,8 @@ from ablate.errors import UserError
 from ablate.evidence.registration import planned_looks
 from ablate.verdict.conclude import check_looks, conclude, conditional_power, needed
 
+from .conftest import codes, only
+
 ARMS = {"post_ln": 10.0, "pre_ln": 500.0, "other": 10.1, "none": 2.0}
 OFF = (0.3, -0.3, 0.1, -0.1)  # of an arm that goes nowhere
 
@@ -68,30 +70,26 @@ OPEN = {"treatment": arm("other"), "kind": "equivalence", "margin": 0.4}
 HOPELESS = {"treatment": arm("flat"), "margin": 0.0}
 
 
-def going(evidence):
-    return {levels["model/residual"] for levels in needed(evidence)}
+EXACT = {"kind": "exact", "treatment": {}, "baseline": {}, "margin": 0.0}
 
 
-def test_an_arm_ends_when_every_claim_on_it_is_over(study):
-    assert going(study(CLEAR)) == set()
-    assert going(study(CLEAR, OPEN)) == {"post_ln", "other"}
-    assert going(study(OPEN | {"loses": arm("none")})) == {"post_ln", "other", "none"}
-    assert going(
-        study(OPEN, {"kind": "exact", "treatment": {}, "baseline": {}, "margin": 0.0})
-    ) == {"post_ln", "other"}
-
-
-def test_a_claim_that_could_hardly_be_decided_is_given_up(study):
-    kept = study(HOPELESS)
-    assert conclude(kept)["claims"][0]["verdict"] == "inconclusive"
-    assert going(kept) == set()
+@pytest.mark.parametrize(
+    ("claims", "arms"),
+    [
+        ([CLEAR], set()),
+        ([CLEAR, OPEN], {"post_ln", "other"}),
+        ([OPEN | {"loses": arm("none")}], {"post_ln", "other", "none"}),
+        ([OPEN, EXACT], {"post_ln", "other"}),
+        ([HOPELESS], set()),
+    ],
+)
+def test_an_arm_ends_when_every_claim_on_it_is_over(study, claims, arms):
+    assert {levels["model/residual"] for levels in needed(study(*claims))} == arms
 
 
 def test_a_verdict_says_what_looks_have_saved(study):
-    clear, still_open = (
-        {caveat["code"]: caveat["values"] for caveat in conclude(study(runs))["caveats"]}
-        for runs in (CLEAR, OPEN)
-    )
+    assert only(study(HOPELESS))["verdict"] == "inconclusive"
+    clear, still_open = (codes(conclude(study(runs))) for runs in (CLEAR, OPEN))
     assert {*clear["stopped_early"]["arms"].values()} == {4}
     assert "seeds_missing" not in clear and "stopped_early" not in still_open
     assert still_open["seeds_missing"] == {"planned": 12, "ended": 4}

@@ -17,85 +17,61 @@ from ablate.words.answer import graded
 
 ARMS = {"relu": 3.5, "swiglu": 3.0}
 UNSAID = dict.fromkeys(("entity", "name", "group", "notes"))
-LOGGER = {"project": "ablate", **UNSAID, "tags": [], "mode": "offline", "_target_": logged.LOGGER}
-
-
-@pytest.fixture
-def log(swept, tmp_path, monkeypatch):
-    """Log the analysis of a copy of the sweep; return its folder."""
-    monkeypatch.setattr(logged, "figures", lambda *_: ())
-    folder = tmp_path / swept.name
-    shutil.copytree(swept, folder, ignore=shutil.ignore_patterns("wandb"))
-
-    def went(**logger):
-        config = OmegaConf.create({"logger": {**LOGGER, **logger} if logger else None})
-        verdict = json.loads((folder / "verdict.json").read_text())
-        log_analysis(config, Evidence.load(folder), verdict, folder)
-        return folder
-
-    return went
+LOGGER = {"project": "ablate", **UNSAID, "tags": [], "_target_": logged.LOGGER}
 
 
 def table(run, name):
     """The rows of a table, as W&B has them."""
-    stored = json.loads((run.media / run.summary_metrics[f"{name}.path"]).read_text())
+    stored = json.loads((run["media"] / run["summary"][f"{name}.path"]).read_text())
     return [dict(zip(stored["columns"], row, strict=True)) for row in stored["data"]]
 
 
-def test_it_is_a_run_of_the_group_that_says_the_verdict(analysis, swept):
+def test_a_sweep_ends_with_a_run_that_has_verdicts_tables_figures_and_evidence(swept, read_offline):
+    (folder,) = swept.glob("wandb/offline-run-*")
+    analysis = read_offline(folder)
     verdict = json.loads((swept / "verdict.json").read_text())
-    claims = {claim["id"]: claim for claim in verdict["claims"]}
-    assert (analysis.group, analysis.name) == (
-        "sinusoidal_vs_learned_multi30k",
-        "sinusoidal_vs_learned_multi30k: analysis",
-    )
-    assert set(analysis.tags) == set(claims)
-    assert analysis.records["exit"][0]["exit_code"] == 0
-    assert analysis.config["regime"]["data"] == "toy"
-    for name, claim in claims.items():
-        words = graded(claim["verdict"], claim["grade"])
-        assert analysis.summary_metrics[f"verdict/{name}"] == words
-        assert analysis.summary_metrics[f"effect/{name}"] == claim["effect"]
+    (started,) = analysis["run"]
+    assert started["run_group"] == "sinusoidal_vs_learned_multi30k"
+    assert started["job_type"] == "analysis"
+    assert {*started["tags"]} == {claim["id"] for claim in verdict["claims"]}
+    assert analysis["exit"][0]["exit_code"] == 0
+    for claim in verdict["claims"]:
         low, high = claim["interval"]
-        assert analysis.summary_metrics[f"low/{name}"] == low
-        assert analysis.summary_metrics[f"high/{name}"] == high
-
-
-def test_its_tables(analysis, swept):
-    verdict = json.loads((swept / "verdict.json").read_text())
-    claims = [row["Claim"] for row in table(analysis, "tables/estimates")]
-    assert all(
-        claim["statement"] in row for claim, row in zip(verdict["claims"], claims, strict=True)
-    )
-    assert [row["Arm"] for row in table(analysis, "tables/arms")] == [
-        arm["label"] for arm in verdict["arms"]
-    ]
-
-
-def test_its_figures_and_evidence(analysis, swept):
-    shown = {path.stem for path in (swept / "figures").glob("*.svg")}
-    for name in shown:
-        path = analysis.media / analysis.summary_metrics[f"figures/{name}.path"]
-        assert Image.open(path).convert("RGB").getpixel((0, 0)) == (255, 255, 255)
-    (made,) = (made for made in analysis.artifacts if made.type == "evidence")
-    assert made.name == "sinusoidal_vs_learned_multi30k-evidence:v0"
-    files = {file["path"] for file in made.contents}
+        values = {"effect": claim["effect"], "low": low, "high": high}
+        values["verdict"] = graded(claim["verdict"], claim["grade"])
+        summary = {key: analysis["summary"][f"{key}/{claim['id']}"] for key in values}
+        assert summary == values
+    rows = table(analysis, "tables/estimates")
+    for claim, row in zip(verdict["claims"], rows, strict=True):
+        assert claim["statement"] in row["Claim"]
+    labels = [arm["label"] for arm in verdict["arms"]]
+    assert [row["Arm"] for row in table(analysis, "tables/arms")] == labels
+    for path in (swept / "figures").glob("*.svg"):
+        image = analysis["media"] / analysis["summary"][f"figures/{path.stem}.path"]
+        assert Image.open(image).convert("RGB").getpixel((0, 0)) == (255, 255, 255)
+    (made,) = (made for made in analysis["artifact"] if made["type"] == "evidence")
+    files = {file["path"] for file in made["manifest"]["contents"]}
     evidence = {"study.json", "registered.json", "runs.jsonl", "statistics.npz"}
     assert files == {*evidence, "verdict.json"}
 
 
-def test_a_failure_of_wandb_costs_one_line(log, capsys, monkeypatch):
-    folder = log(mode="online")  # nobody is logged in
-    assert capsys.readouterr().out.count("W&B has no analysis") == 1
+def test_a_failure_of_wandb_costs_one_line(swept, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(logged, "figures", lambda *_: ())
+    folder = shutil.copytree(swept, tmp_path / "copy", ignore=shutil.ignore_patterns("wandb"))
+
+    def log(mode):
+        config = OmegaConf.create({"logger": {**LOGGER, "mode": mode}})
+        verdict = json.loads((folder / "verdict.json").read_text())
+        log_analysis(config, Evidence.load(folder), verdict, folder)
+        return capsys.readouterr().out
+
+    assert log("online").count("W&B has no analysis") == 1  # nobody is logged in
 
     def broken(*_):
         raise OSError("no space left")
 
     monkeypatch.setattr(logged, "bundle", broken)
-    log(mode="offline")
-    printed = capsys.readouterr().out
-    assert "OSError: no space left" in printed
-    assert (folder / "verdict.json").exists()
+    assert "OSError: no space left" in log("offline")
 
 
 def test_a_comparison_of_a_table_is_logged_like_a_sweep(tmp_path, monkeypatch, read_offline):
@@ -104,17 +80,16 @@ def test_a_comparison_of_a_table_is_logged_like_a_sweep(tmp_path, monkeypatch, r
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WANDB_MODE", "offline")
     asked = ("--arm=arm", "--metric=loss", "--better=lower", "--pair=seed", "--baseline=relu")
-    words = ["ablate", "compare", "runs.csv", *asked, "logger=wandb"]
-    monkeypatch.setattr("sys.argv", words)
+    monkeypatch.setattr("sys.argv", ["ablate", "compare", "runs.csv", *asked, "logger=wandb"])
     main()
     (folder,) = tmp_path.glob("wandb/offline-run-*")
     run = read_offline(folder)
-    (effect,) = (key for key in run.summary_metrics if key.startswith("effect/"))
-    assert run.job_type == "analysis"
-    assert run.summary_metrics[effect.replace("effect", "verdict")] == "undecided"
-    assert run.summary_metrics[effect] == pytest.approx(0.5)
+    (effect,) = (key for key in run["summary"] if key.startswith("effect/"))
+    assert run["run"][0]["job_type"] == "analysis"
+    assert run["summary"][effect.replace("effect", "verdict")] == "undecided"
+    assert run["summary"][effect] == pytest.approx(0.5)
     assert len(table(run, "tables/estimates")) == 1
-    assert any(key.startswith("figures/effects") for key in run.summary_metrics)
+    assert any(key.startswith("figures/effects") for key in run["summary"])
 
 
 def test_a_sweep_says_how_to_upload_its_runs_until_they_are_uploaded(tmp_path):

@@ -38,21 +38,23 @@ def claim(factor, level):
     return {**CLAIM, "treatment": {factor: level}, "baseline": {factor: first}}
 
 
+def run(number, levels, name, seed, loss, status="finished"):
+    metrics = {"test/bpb": loss, "test/nll": loss, "val/nll": loss, "unigram_nll": 4.0}
+    return {
+        **{"cell": number, "identity": str(number), "seed": seed, "status": status},
+        **{"levels": levels, "arm": name, "metrics": metrics, "error": ""},
+    }
+
+
 def evidence(loss, claims, failed=lambda run: False):
     """Return runs of all recipes with a loss that is a function of their levels, and noise."""
     design = {"drawn_with": 0, "excluded": [], **DESIGN}
     rng = np.random.default_rng(0)
     runs = []
-    for number, run in enumerate(recipes(design, plan_of(design))):
-        score = 2.0 + loss(run.levels) + 0.01 * rng.standard_normal()
-        status = "diverged" if failed(run) else "finished"
-        metrics = {"test/bpb": score, "test/nll": score, "val/nll": score, "unigram_nll": 4.0}
-        runs.append(
-            {
-                **{"cell": number, "identity": str(number), "seed": run.seed, "status": status},
-                **{"levels": run.levels, "arm": run.name, "metrics": metrics, "error": ""},
-            }
-        )
+    for number, recipe in enumerate(recipes(design, plan_of(design))):
+        score = 2.0 + loss(recipe.levels) + 0.01 * rng.standard_normal()
+        status = "diverged" if failed(recipe) else "finished"
+        runs.append(run(number, recipe.levels, recipe.name, recipe.seed, score, status))
     study = {**DESIGN, "factors": [*DESIGN["levels"], "rate"], "claims": claims, "seeds": 120}
     return Evidence.made_up(study, runs)
 
@@ -129,14 +131,7 @@ def gains(predicted):
     rng, runs = np.random.default_rng(0), []
     for seed, (arm, loss) in itertools.product(range(8), (("best", 1.9), ("first_levels", 2.0))):
         score = loss + 0.005 * rng.standard_normal()
-        metrics = {"test/bpb": score, "test/nll": score, "val/nll": score, "unigram_nll": 4.0}
-        runs.append(
-            {
-                **{"cell": len(runs), "identity": str(len(runs)), "seed": seed, "error": ""},
-                **{"status": "finished", "levels": {"variant": arm}, "arm": arm},
-                **{"metrics": metrics},
-            }
-        )
+        runs.append(run(len(runs), {"variant": arm}, arm, seed, score))
     found_runs = Evidence.made_up({"factors": ["variant"], "claims": [asked], "seeds": 8}, runs)
     return kind_of(asked).find(asked, found_runs)
 

@@ -26,18 +26,11 @@ def test_committed_verdicts_have_the_declared_types(path):
     assert verdict["claims"] or verdict["arms"]
 
 
-@pytest.mark.parametrize(
-    ("change", "field"),
-    [
-        (lambda claim: claim.pop("effect"), "claims.0.effect"),
-        (lambda claim: claim.update(verdict="perhaps"), "claims.0.verdict"),
-        (lambda claim: claim.update(pairs="2 and 6"), "claims.0.pairs"),
-    ],
-)
-def test_a_file_of_another_form_names_the_field_and_the_command(tmp_path, change, field):
+@pytest.mark.parametrize(("field", "value"), [("effect", "much"), ("verdict", "perhaps")])
+def test_a_file_of_another_form_names_the_field_and_the_command(tmp_path, field, value):
     verdict = json.loads(VERDICTS[0].read_text(encoding="utf-8"))
     verdict.pop("seal", None)
-    change(verdict["claims"][0])
+    verdict["claims"][0][field] = value
     write_json(tmp_path / "verdict.json", seal(verdict))
-    with pytest.raises(UserError, match=f"{field}.*ablate judge"):
+    with pytest.raises(UserError, match=f"claims.0.{field}.*ablate judge"):
         read_verdict(tmp_path / "verdict.json")

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from ablate.model.base import build
 from lab.bench import nanogpt_loop
-from lab.bench.nanogpt import Side, kept, standard_error
+from lab.bench.nanogpt import Side, standard_error
 from lab.bench.nanogpt_loop import Gpt, evaluate, rate
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -60,21 +60,6 @@ def test_the_error_of_the_difference_is_that_of_both_sides():
     hand, ours = [Side(x, 0.1, 10) for x in (1, 2, 3)], [Side(x, 0.1, 10) for x in (2, 2, 2)]
     assert standard_error(list(zip(hand, ours, strict=True))) == pytest.approx(math.sqrt(1 / 3))
     assert math.isnan(standard_error([(hand[0], ours[0])]))
-
-
-def test_a_run_that_is_in_the_file_is_not_repeated(tmp_path):
-    path, runs = tmp_path / "new" / "runs.jsonl", []
-
-    def train():
-        runs.append(Side(1.5, 0.1, len(runs)))
-        return runs[-1]
-
-    keys = [{"seed": 1}, {"seed": 2}, {"seed": 1, "overrides": ["a=b"]}]
-    first = [kept(path, key, train) for key in keys]
-    assert [kept(path, key, train) for key in keys] == first == runs
-    path.write_text(path.read_text()[:-9])  # the process was killed while it wrote
-    assert [kept(path, key, train) for key in keys] == runs[:2] + runs[3:]
-    assert [kept(path, key, train) for key in keys] == runs[:2] + runs[3:]
 
 
 def test_the_scale_of_a_gpu_drops_values_where_nanogpt_does(compose):

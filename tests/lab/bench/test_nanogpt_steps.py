@@ -12,12 +12,7 @@ from lab.bench.nanogpt_loop import Gpt, make_optimizer, rate, step
 
 WARMUP = 10
 CASES = [  # steps, and sizes
-    pytest.param(
-        *(110, {"layers": 4, "heads": 4, "width": 16, "context": 8}), marks=pytest.mark.slow
-    ),
-    pytest.param(
-        *(30, {"layers": 1, "heads": 1, "width": 8, "context": 5}), marks=pytest.mark.slow
-    ),
+    (110, {"layers": 4, "heads": 4, "width": 16, "context": 8}),
     (30, {"layers": 2, "heads": 2, "width": 24, "context": 16}),
 ]
 

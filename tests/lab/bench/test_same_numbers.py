@@ -39,12 +39,4 @@ def test_options_are_compared_alone_if_a_checkout_refuses_their_group(
     monkeypatch.setattr(same_numbers, "_sweeps", lambda checkout: ["loss=nll,refused"])
     monkeypatch.setattr(sys, "argv", ["", "before", "after", "--work", str(tmp_path)])
     assert main() == status
-    printed = capsys.readouterr().out.splitlines()
-    assert [line.split(" | ")[-1] for line in printed[:2]] == [
-        "val/nll: 1.5 and 1.5000001 |" if status else "equal |",
-        "refused by both |",
-    ]
-    assert printed[2:] == [
-        f"{status} of 2 differ, and both checkouts refuse 1",
-        "metrics that are no longer measured: heads",
-    ]
+    assert ("1.5 and 1.5000001" in capsys.readouterr().out) == bool(status)
