@@ -18,6 +18,8 @@ from omegaconf import OmegaConf
 from ablate.errors import UserError, first_line
 
 VARIADIC = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+# argument of Hydra 1.4: a list of the targets that may be called
+ALLOWED = {"_target_whitelist_"} & inspect.signature(instantiate).parameters.keys()
 
 
 class Arguments:
@@ -70,13 +72,25 @@ def construct(node: Any, **arguments: Any) -> Any:
     Raises:
         UserError: a constructor rejected its arguments or failed; the message names the node.
     """
+    allowed: Any = {key: [*_targets(node)] for key in ALLOWED}
     try:
-        return instantiate(node, **arguments, _convert_="object")
+        return instantiate(node, **arguments, **allowed, _convert_="object")
     except InstantiationException as error:
         if (refusal := _user_error(error)) is not None:
             raise refusal from None
         key = str(error).rpartition("full_key: ")[2].strip()
         raise _unbuildable(key, _node_at(key, node), error) from error
+
+
+def _targets(node: Any) -> Iterator[str]:
+    """Yield the targets that a config node and the nodes below it name."""
+    if OmegaConf.is_config(node):
+        node = OmegaConf.to_container(node, resolve=True)
+    if isinstance(node, dict):
+        yield from (target for key, target in node.items() if key == "_target_")
+        node = [*node.values()]
+    for child in node if isinstance(node, list) else ():
+        yield from _targets(child)
 
 
 def _node_at(key: str, node: Any) -> Any:

@@ -12,7 +12,6 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, cast
 
-from hydra._internal.config_loader_impl import get_overrides_dirname
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from omegaconf import Container, DictConfig, OmegaConf, open_dict, read_write
@@ -136,9 +135,10 @@ class Cell:
             node.overrides.task = [*self.overrides]
             node.job.id, node.job.num = str(self.number), self.number
             form = node.job.config.override_dirname
-            node.job.override_dirname = get_overrides_dirname(
-                parsed, [*form.exclude_keys], form.item_sep, form.kv_sep
+            kept = sorted(
+                str(x.input_line) for x in parsed if x.key_or_group not in form.exclude_keys
             )
+            node.job.override_dirname = form.item_sep.join(kept).replace("=", form.kv_sep)
         return config
 
     @cached_property

@@ -15,7 +15,6 @@ from functools import cache
 from typing import Any
 
 import torch
-from hydra.utils import instantiate
 from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
@@ -147,7 +146,7 @@ def scalars(level: Level) -> Iterator[str]:
     gradient.
     """
     logits, targets = rows()
-    objective, nll = instantiate(level.config)(logits, targets)
+    objective, nll = construct(level.config)(logits, targets)
     objective.backward()
     if not objective.shape == nll.shape == ():
         yield f"shapes {tuple(objective.shape)} and {tuple(nll.shape)}"
@@ -162,7 +161,7 @@ def nll_as_it_is(level: Level) -> Iterator[str]:
     smoothing.
     """
     logits, targets = rows()
-    _, nll = instantiate(level.config)(logits, targets)
+    _, nll = construct(level.config)(logits, targets)
     expected = F.cross_entropy(logits, targets)
     if not torch.allclose(nll, expected.detach()):
         yield f"{nll:.4f} for {expected:.4f}"
@@ -173,7 +172,7 @@ def nll_without_smoothing(level: Level) -> Iterator[str]:
     log-likelihood.
     """
     plain: Any = {**level.config, "epsilon": 0.0} if "epsilon" in level.config else level.config
-    objective, nll = instantiate(plain)(*rows())
+    objective, nll = construct(plain)(*rows())
     if not torch.allclose(objective, nll):
         yield f"{objective:.4f} for {nll:.4f}"
 
@@ -182,7 +181,7 @@ def chunks(level: Level) -> Iterator[str]:
     """If the objective is a mean over rows, it does not depend on how the rows are split into
     chunks.
     """
-    loss = instantiate(level.config)
+    loss = construct(level.config)
     if not loss.mean_over_rows:
         return
     logits, targets = rows()
