@@ -53,13 +53,9 @@ def test_a_sweep_that_is_told_to_end_goes_on_where_it_was(sweep, tmp_path, numbe
 
 
 def test_two_sweeps_that_share_runs_train_each_once(sweep, tmp_path):
-    ended(sweep("quiet"))
-    both = [sweep("shared"), sweep("shared", "name=other", "seed=range(4)")]
+    both = [sweep("shared", "seed=range(2)"), sweep("shared", "name=other")]
     outputs = [ended(process) for process in both]
-    runs, _ = outcome(tmp_path / "shared")
-    alone = records(tmp_path / "quiet")
-    assert {name: runs[name] for name in alone} == alone
-    assert len(runs) == 16  # four arms and four seeds
+    assert len(records(tmp_path / "shared")) == 12  # four arms and three seeds
     links = [json.loads(p.read_text()) for p in tmp_path.glob("shared/sweeps/*/*/cells/*.json")]
-    assert len(links) == 28
-    assert sum(link["trained"] and not link["reused"] for link in links) == 16, outputs
+    assert len(links) == 20
+    assert sum(link["trained"] and not link["reused"] for link in links) == 12, outputs

@@ -85,12 +85,6 @@ def test_every_level_learns_a_handful_of_pairs(bleu, level):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [11])
-def test_the_default_run_learns_the_built_in_corpus_and_needs_positions(
-    compose, tmp_path, cache_folder, seed
-):
+def test_the_default_run_learns_the_built_in_corpus(compose, tmp_path, cache_folder):
     folders = [f"paths.results={tmp_path}/results", f"paths.cache={cache_folder}", "logger=none"]
-    whole = run(resolve(compose(*folders, f"seed={seed}")))
-    assert 30 < whole["metrics"]["test/bleu"] < 95
-    without = run(resolve(compose(*folders, f"seed={seed}", "model/position=none")))
-    assert without["metrics"]["test/bleu"] < whole["metrics"]["test/bleu"] - 10
+    assert 30 < run(resolve(compose(*folders)))["metrics"]["test/bleu"] < 95
