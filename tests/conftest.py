@@ -296,7 +296,7 @@ def merged_once(files_read_once):
 
     loader = config_loader_impl.ConfigLoaderImpl
     find, merge = config_loader_impl.create_defaults_list, loader._compose_config_from_defaults_list
-    make_map = defaults_list._create_interpolation_map
+    make_map = getattr(defaults_list, "_create_interpolation_map", None)  # Hydra 1.4 has none
     listed, merged = {}, {}
 
     def find_once(repo, config_name, overrides_list, **how):
@@ -321,7 +321,9 @@ def merged_once(files_read_once):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(config_loader_impl, "create_defaults_list", find_once)
         patch.setattr(loader, "_compose_config_from_defaults_list", merge_once)
-        patch.setattr(defaults_list, "_create_interpolation_map", map_where_needed)
+        patch.setattr(
+            defaults_list, "_create_interpolation_map", map_where_needed, raising=bool(make_map)
+        )
         yield
 
 
