@@ -146,14 +146,14 @@ def start(tmp_path):
     return started
 
 
-# A study of two arms and three seeds, whose runs save their states often.
+# A study of four arms and two seeds, whose runs save their states often.
 STUDY = (
     *(
         "+experiment=preln_vs_postln",
         "study.tune=null",
-        "seed=range(3)",
+        "seed=range(2)",
         "n_jobs=2",
-        "budget.seeds=3",
+        "budget.seeds=2",
         "budget.steps=24",
         "budget.short=null",
     ),
