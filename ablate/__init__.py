@@ -49,19 +49,22 @@ def load(source: str | PathLike[str] = "results", *, curves: bool = False) -> "D
     return frame(Path(source).expanduser(), curves=curves)
 
 
-def build_model(*overrides: str, vocabulary: int = 1000) -> "Model":
+def build_model(
+    *overrides: str, vocabulary: int = 1000, config_dir: str | PathLike[str] | None = None
+) -> "Model":
     """Return the model that a command with these overrides would train, before its first step.
 
     Args:
         *overrides: overrides of the config: `build_model("model/position=rotary")`.
         vocabulary: number of tokens; source and target share one vocabulary.
+        config_dir: the folder with your own options, as after `--config-dir` of a command.
 
     Raises:
         UserError: the overrides make no valid config.
     """
     from ablate.train.restore import new_model
 
-    return new_model(overrides, vocabulary)
+    return new_model(overrides, vocabulary, config_dir)
 
 
 def load_model(

@@ -7,6 +7,7 @@ import io
 import locale
 import os
 import sys
+from bdb import BdbQuit
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -65,7 +66,7 @@ def exit_statuses(prog: str) -> Iterator[None]:
     """
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, BdbQuit):  # Ctrl-C, or the user has left the debugger
         sys.exit(130)
     except (Exception, CallbackError) as raised:
         error = raised.error if isinstance(raised, CallbackError) else raised
@@ -102,7 +103,9 @@ def _message(error: BaseException) -> str:
         group, _, option = str(error.missing_cfg_file).lstrip("/").rpartition("/")
         options = option_files(group)
         hint = suggestion(option, [*(error.options or options)])
-        hint += f"`ablate options {group}` lists all options" if group and options else ""
+        if group and options:
+            hint += f"`ablate options {group}` lists all options; options of your own need "
+            hint += "--config-dir FOLDER"
         return f"{text.partition(chr(10))[0]}\n{hint}".strip()
     if error.__cause__:
         text = f"{text}\n{error.__cause__}".strip()

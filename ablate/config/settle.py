@@ -1,8 +1,9 @@
 """Set values of a config that depend on other values or on the machine, before any work.
 
-A warm-up that is longer than the run is shortened, if it comes from the option of `scale`. With
+A warm-up that is as long as the run is shortened, if it comes from the option of `scale`. With
 `budget.steps=150` alone, a warm-up of 190 steps would remain, and the learning rate would never
-reach its peak. The warm-up then becomes a fraction of the steps. All schedules read it from
+reach its peak. The warm-up then becomes a fraction of the steps. In a run without a registered
+study, this also happens if the warm-up takes over half of the run. All schedules read it from
 `budget.warmup`, so arms with and without warm-up still share peak and decay. A warm-up that the
 command itself sets is rejected if it is longer than the run.
 
@@ -124,8 +125,10 @@ def settle(config: DictConfig) -> None:
     screen.expand(config)
     settle_precision(config)
     if config.get("probe") is None and OmegaConf.is_dict(config.get("schedule")):
-        _settle_warmup(config, given=WARMUP in map(_key, words))
-        _settle_test(config, given=TEST in map(_key, words))
+        planned = _is_planned(config)
+        _settle_warmup(config, given=WARMUP in map(_key, words), planned=planned)
+        if not planned:
+            _settle_test(config, given=TEST in map(_key, words))
         _check_short(config)
 
 
@@ -199,12 +202,13 @@ def _leaves_of(repository: Any, path: str) -> dict[str, object]:
     return leaves(file.config) if file else {}
 
 
-def _settle_warmup(config: DictConfig, *, given: bool) -> None:
-    """Shorten a warm-up that is longer than the run; print a message once.
+def _settle_warmup(config: DictConfig, *, given: bool, planned: bool) -> None:
+    """Shorten a warm-up that leaves too little of the run; print a message once.
 
     Args:
         config: the config, which is changed.
         given: whether the command sets `budget.warmup`.
+        planned: whether the run belongs to a registered study.
 
     Raises:
         UserError: the command sets a warm-up longer than the run.
@@ -222,30 +226,34 @@ def _settle_warmup(config: DictConfig, *, given: bool) -> None:
                 f"{key}={value} is more than budget.steps={steps}, so the learning rate would "
                 f"never reach its peak: set {key}={steps // SHARE}, or schedule=no_warmup"
             )
-    if reads and 0 < steps < warmup:
+    if reads and not given and 0 < steps < (warmup + 1 if planned else 2 * warmup):
         with read_write(config):
             config.budget.warmup = max(1, steps // SHARE)
         say_once(
             f"budget.warmup is {config.budget.warmup} in this run: the {warmup} warm-up steps of "
-            f"the scale do not fit into budget.steps={steps}"
+            f"the scale are too many for budget.steps={steps}"
         )
 
 
+def _is_planned(config: DictConfig) -> bool:
+    """Return whether a run belongs to a registered study, which decides all of its numbers."""
+    node = _hydra_node(config)
+    experiment = node is not None and node.runtime.choices.get("experiment")
+    return bool(experiment or (config.study is not None and not config.study.exploratory))
+
+
 def _settle_test(config: DictConfig, *, given: bool) -> None:
-    """Let a short run that belongs to no registered study test fewer sentences of a generated
-    corpus, because a test of 3,000 sentences takes longer than the training; print how many.
+    """Let a short run test fewer sentences of a generated corpus, because a test of 3,000 sentences
+    takes longer than the training; print how many.
 
     Args:
         config: the config, which is changed.
         given: whether the command sets `budget.test_sentences`.
     """
-    node = _hydra_node(config)
-    experiment = node is not None and node.runtime.choices.get("experiment")
-    planned = experiment or (config.study is not None and not config.study.exploratory)
     read = f"${{{TEST}}}" in str(OmegaConf.to_container(config.data, resolve=False))
     steps, usual = config.budget.steps, config.budget.test_sentences
     count = min(usual, max(LEAST, PER_STEP * steps))
-    if given or planned or not read or not 0 < steps < SHORT or count == usual:
+    if given or not read or not 0 < steps < SHORT or count == usual:
         return
     with read_write(config):
         config.budget.test_sentences = count

@@ -21,6 +21,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
@@ -135,12 +136,13 @@ class Evidence:
         fields: Any = {"name": "", "regime": {}, "registration": {}, **parts}
         return cls(study=cast(Study, study), runs=cast(list[Run], [*runs]), **fields)
 
-    def save(self, folder: Path) -> None:
+    def save(self, folder: str | PathLike[str]) -> None:
         """Write all files of the evidence.
 
         The last file is study.json, which stores the digests of the other files, so that later
         changes are detected.
         """
+        folder = Path(folder).expanduser()
         folder.mkdir(parents=True, exist_ok=True)
         _write_lines(folder / RUNS, self.runs)
         if self.screening:
@@ -158,7 +160,7 @@ class Evidence:
         write_about(folder, about, self.registered)
 
     @classmethod
-    def load(cls, folder: Path, statistics: bool = True) -> "Evidence":
+    def load(cls, folder: str | PathLike[str], statistics: bool = True) -> "Evidence":
         """Read evidence, and check its seal: digests in study.json by which changes are detected.
 
         Args:
@@ -169,6 +171,7 @@ class Evidence:
             UserError: a file is missing, damaged, malformed, or does not match its seal; the
                 message names the file and the run.
         """
+        folder = Path(folder).expanduser()
         about = read_about(folder)
         check_form(str(folder / ABOUT), about, About)
         screening = file_of_runs(folder, SCREENING)

@@ -3,6 +3,7 @@
 A headline combines all verdicts on a claim in a word, such as "supported" or "mixed".
 """
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
@@ -215,11 +216,11 @@ def _below(entry: Entry) -> Iterator[str]:
 
 
 def _line(entry: Entry, finding: Finding) -> str:
-    """Return a line of text for a verdict: its answer, the sentence that the experiment tested (if
-    it is not the sentence of the claim), the meaning of this sentence, the experiment, the corpus,
-    the number of steps, and reasons to doubt the verdict.
+    """Return a line of text for a verdict: its answer with the effect, the sentence that the
+    experiment tested (if it is not the sentence of the claim), the meaning of this sentence, the
+    report, the corpus, the number of steps, and reasons to doubt the verdict.
     """
-    parts = [finding.reading, finding.experiment]
+    parts = [finding.reading, os.path.relpath(finding.folder / "report.md")]
     if finding.trained:
         corpora = listed([option_label("data", corpus) for corpus in finding.data])
         parts += [corpora, f"{finding.steps_text} steps" if finding.steps else ""]
@@ -228,10 +229,10 @@ def _line(entry: Entry, finding: Finding) -> str:
     parts += [f"fresh seeds: {finding.again['replication']}"] if finding.again else []
     if finding.ledger_wide == INCONCLUSIVE != finding.verdict:
         parts += ["undecided if corrected for all claims of the ledger"]
-    verdict = ", ".join(filter(None, (_word(finding.verdict), finding.grade)))
+    verdict = ", ".join(filter(None, (_word(finding.verdict), finding.grade, finding.change)))
     asked = finding.statement.rstrip(".")
-    sentence = "" if asked == entry.claim.statement.rstrip(".") else f"{asked} "
-    return f"{verdict}: {sentence}({', '.join(filter(None, parts))})"
+    sentence = "" if asked == entry.claim.statement.rstrip(".") else f": {asked}"
+    return f"{verdict}{sentence} ({', '.join(filter(None, parts))})"
 
 
 def _word(verdict: str) -> str:

@@ -42,6 +42,7 @@ from ablate.verdict.stored import (
     was_trained,
 )
 from ablate.verdict.types import INCONCLUSIVE, REFUTED, SUPPORTED, Entry, Setting, Verdict, side
+from ablate.words.answer import effect_text
 
 VERDICTS = (SUPPORTED, REFUTED, INCONCLUSIVE)
 Pairs = tuple[tuple[str, str], ...]
@@ -142,6 +143,7 @@ class Finding:
     components: Pairs = ()  # options of config groups that all arms share
     device: str = ""
     arms: str = ""  # the compared arms
+    change: str = ""  # the effect with its unit and interval, as text; "" if there is none
     margin: float = 0.0  # 0 if the claim has no margin
     reversal: str = ""  # neighbouring levels between which a supported trend reverses
     # where a document states the judged meaning, or why none does (`remark`)
@@ -251,9 +253,22 @@ def _finding(claim: Entry, whole: Verdict, **beside: Any) -> Finding:
         "conditions": _pairs(conditions),
         "components": _pairs(whole["components"]),
         "arms": _arms(claim),
+        "change": _change(claim),
         "reversal": _reversal(claim, whole),
     }
     return Finding(**fields, **beside)
+
+
+def _change(claim: Entry) -> str:
+    """Return the effect of a claim with the interval that decides the claim, as text; "" for an
+    exact claim, or for a claim without an effect.
+    """
+    if claim["kind"] == "exact" or claim["effect"] is None:
+        return ""
+    ends, level = claim["interval"], 1 - claim["alpha"]
+    if "interval_equivalence" in claim:
+        ends, level = claim["interval_equivalence"], 1 - 2 * claim["alpha"]
+    return effect_text(claim, claim["effect"], ends, level)
 
 
 def _reversal(claim: Entry, whole: Verdict) -> str:

@@ -54,8 +54,8 @@ def instructions() -> str:
 @functools.cache
 def packages() -> dict[str, str]:
     """Return the versions of all installed packages."""
-    named = ((d.metadata["Name"], d.version) for d in importlib.metadata.distributions())
-    return {name: version for name, version in named if name}
+    files = (package.metadata for package in importlib.metadata.distributions())  # read once each
+    return {about["Name"]: about["Version"] for about in files if about["Name"]}
 
 
 @functools.cache

@@ -19,7 +19,7 @@ from pytorch_lightning.plugins.precision import (
 
 from ablate.config.check import check, check_groups
 from ablate.config.construct import construct
-from ablate.config.location import CONF
+from ablate.config.location import CONF, search_current_folder
 from ablate.config.schema import Config
 from ablate.config.trust import check_targets
 from ablate.data.tokenizer import Tokenizers
@@ -159,16 +159,21 @@ def read_config(folder: Path, settings: Mapping[str, object], trust: list[str]) 
     return merged
 
 
-def new_model(overrides: Iterable[str], vocabulary: int) -> Model:
+def new_model(
+    overrides: Iterable[str], vocabulary: int, config_dir: str | PathLike[str] | None = None
+) -> Model:
     """Return the model of a command with these overrides, with the random weights of its seed
     (`initial=seeded`).
 
     Args:
         overrides: overrides of the config, such as "model/position=rotary".
         vocabulary: number of tokens, which source and target share.
+        config_dir: a folder with further options; their classes may be in the current folder.
     """
+    folders = [f"hydra.searchpath=['file://{Path(config_dir).absolute()}']"] if config_dir else []
+    search_current_folder()
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-        config = hydra.compose("config", [*overrides])
+        config = hydra.compose("config", [*folders, *overrides])
     check_groups(config)
     check(config)
     task: Task = construct(config.task)

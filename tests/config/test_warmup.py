@@ -27,7 +27,7 @@ def settled(compose, capsys):
 
 
 @pytest.mark.parametrize("schedule", ["noam", "cosine", "wsd"])
-@pytest.mark.parametrize("steps", [2, 99])
+@pytest.mark.parametrize("steps", [2, 99, 190, 230])
 def test_the_rate_of_a_short_run_reaches_its_peak(settled, schedule, steps):
     config, printed = settled(f"budget.steps={steps}", f"schedule={schedule}")
     factor = construct(config.schedule)
@@ -48,7 +48,7 @@ def test_an_arm_without_warmup_decays_as_the_one_with_it(settled, steps):
 
 @pytest.mark.parametrize("words", [["schedule=constant"], ["probe=parameter_count"], []])
 def test_what_has_no_warmup_to_shorten_stays_as_it_is(settled, words):
-    steps = "budget.steps=190" if not words else "budget.steps=3"
+    steps = "budget.steps=380" if not words else "budget.steps=3"
     config, printed = settled(*words, steps)
     assert config.budget.warmup == 190 and "warmup" not in printed
 
@@ -77,6 +77,12 @@ def test_a_short_budget_within_the_warmup_is_refused(settled, short):
 def test_no_experiment_is_touched(settled, name):
     _, printed = settled(f"+experiment={name}", hydra_node=True)
     assert not printed
+
+
+@pytest.mark.parametrize(("steps", "warmup"), [(190, 47), (191, 190)])
+def test_only_a_warmup_as_long_as_an_experiment_is_shortened(settled, steps, warmup):
+    config, _ = settled("+experiment=preln_vs_postln", f"budget.steps={steps}", hydra_node=True)
+    assert config.budget.warmup == warmup
 
 
 @pytest.mark.parametrize("name", SCALES)

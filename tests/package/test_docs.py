@@ -21,7 +21,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.M | re.S)
 INLINE = re.compile(r"`([^`\n]+)`")
 COMMAND = re.compile(r"^(?:python -m ablate|ablate)((?: [^#\n\\]*)?)")
-PLACEHOLDER = re.compile(r"[A-Z]{4,}|<|\.\.\.|mine|corpus/|/IDENTITY")
+PLACEHOLDER = re.compile(r"[A-Z]{4,}|<|\.\.\.|mine|my_|corpus/|/IDENTITY")
 
 
 def typed():

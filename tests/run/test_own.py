@@ -6,6 +6,7 @@ import pytest
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers.logger import Logger
 
+import ablate
 from ablate.errors import UserError
 from ablate.record.identity import digest, evaluation_parts, parts
 from ablate.train.resolve import resolve
@@ -101,3 +102,12 @@ def test_only_what_is_used_is_in_the_identity(compose):
     assert digest(parts(with_metric, "text")) == digest(parts(plain, "text"))  # it trains nothing
     assert digest(evaluation_parts(with_metric, "")) != digest(evaluation_parts(plain, ""))
     assert digest(parts(stopped, "text")) != digest(parts(plain, "text"))
+
+
+def test_a_model_with_an_option_of_a_folder_of_the_user(tmp_path):
+    option = tmp_path / "model" / "position" / "mine.yaml"
+    option.parent.mkdir(parents=True)
+    target = "_target_: ablate.model.position.added.Learned"
+    option.write_text(f"{target}\n_partial_: true\nmax_length: 9\n")
+    model = ablate.build_model("model/position=mine", "model=micro", config_dir=str(tmp_path))
+    assert any(parameter.shape[:1] == (9,) for parameter in model.parameters())

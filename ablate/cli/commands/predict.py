@@ -5,7 +5,7 @@ experiment file with up to seven arms and their predicted gains. Running it deci
 recipe gains what the sum of its changes predicts.
 
 example:
-  ablate predict results/sweeps/my_combinations/TIME to=mine/experiment/my_prediction.yaml
+  ablate predict results/sweeps/my_combinations/TIME to=conf/experiment/my_prediction.yaml
 """
 
 import argparse
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     folder, target = Path(arguments.folder).expanduser(), arguments.to
     if target.parent.name != "experiment" or target.suffix != ".yaml" or target.exists():
-        raise UserError(f"to={target}: give a new file, as in mine/experiment/my_prediction.yaml")
+        raise UserError(f"to={target}: give a new file, as in conf/experiment/my_prediction.yaml")
     evidence = from_folder(folder)
     design, result = prediction(evidence)
     write_text(target, study_file(evidence, design, result))
