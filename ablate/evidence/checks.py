@@ -23,12 +23,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from ablate.config.location import catalogue
 from ablate.errors import UserError
-from ablate.evidence.registration import digest
 from ablate.evidence.types import About, Begun, Run, Seal
 from ablate.phrases import listed
 from ablate.record.files import (
     append_line,
     check_seal,
+    digest,
     digest_of,
     finite,
     read_log,

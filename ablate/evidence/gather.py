@@ -14,9 +14,9 @@ from ablate.errors import UserError
 from ablate.evidence.checks import check_arms, check_runs, read_about, read_json
 from ablate.evidence.folder import Evidence, Rows, arrays_in
 from ablate.evidence.outcome import required_metrics, threshold
-from ablate.evidence.registration import digest
 from ablate.evidence.types import Curve, End, Run
 from ablate.phrases import listed
+from ablate.record.files import digest
 from ablate.record.label import say
 from ablate.record.results import (
     IDENTITY,

@@ -16,7 +16,6 @@ A sweep with some of the seeds or variants is a part of the study, without a ver
 earlier versions, claims of a screen may wait for the runs of an arm.
 """
 
-import hashlib
 import itertools
 import json
 import math
@@ -39,6 +38,7 @@ from ablate.evidence.types import (
     reason,
 )
 from ablate.phrases import name_of
+from ablate.record.files import digest
 from ablate.record.label import place
 
 if TYPE_CHECKING:
@@ -67,11 +67,6 @@ Form = Mapping[str, Any]  # a study, or the parts of it that decide its verdicts
 NONE: Form = {}
 ENOUGH = 10  # minimum number of seeds for interim analyses
 USUAL_LOOKS = 3  # number of analyses if a study with enough seeds does not set `looks`
-
-
-def digest(value: Any) -> str:
-    """Return a hash of 16 hexadecimal digits of JSON data, independent of the order of keys."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def deciding(study: Form, levels: Mapping[str, str] = NONE) -> Form:

@@ -235,6 +235,11 @@ def _comment(digest: str) -> bytes:
     return len(digest).to_bytes(2, "little") + digest.encode()
 
 
+def digest(value: Any) -> str:
+    """Return a hash of 16 hexadecimal digits of JSON data, independent of the order of keys."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+
+
 def digest_of(path: Path) -> str:
     """Return the SHA-256 of a file's content."""
     with path.open("rb") as file:

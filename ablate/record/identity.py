@@ -23,7 +23,6 @@ import functools
 import hashlib
 import importlib.metadata
 import importlib.util
-import json
 import re
 import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
@@ -103,12 +102,6 @@ def evaluation_parts(
         "modules": source_hashes(dotted_names(tree)) | {EVALUATE: source_hash(EVALUATE)},
         "data": {split: of for split, of in (tests or {}).items() if split in config.test_splits},
     }
-
-
-def digest(identity_parts: Parts) -> str:
-    """Return the identity of a training or evaluation: a hash of 16 hexadecimal digits."""
-    text = json.dumps(identity_parts, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def read_source(config: DictConfig) -> None:

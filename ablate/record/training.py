@@ -36,6 +36,7 @@ from ablate.record.files import (
     check_links,
     check_writable,
     clear_unfinished,
+    digest,
     seal,
     write_arrays,
     write_json,
@@ -68,7 +69,7 @@ class RecordFolder:
 
     def __init__(self, parent: Path, parts: identity.Parts) -> None:
         self.parts = parts
-        self.identity = identity.digest(parts)
+        self.identity = digest(parts)
         self.folder = parent / self.identity
         self.seconds: dict[str, float] = {}
         self.writes = rank() == 0

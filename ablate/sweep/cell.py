@@ -23,7 +23,7 @@ from ablate.evidence.registration import OF_DESIGN, study_hash
 from ablate.evidence.types import Levels, Study
 from ablate.metric.table import metric_of
 from ablate.record.arm import levels, makes_arms
-from ablate.record.files import seal, write_json
+from ablate.record.files import digest, seal, write_json
 from ablate.record.label import key, say, value_text
 from ablate.record.results import Cell as Place
 from ablate.record.results import Result, link_path
@@ -168,7 +168,7 @@ class Cell:
         """
         # imports torch, which --help does not need
         from ablate.initial import weights_fingerprint
-        from ablate.record.identity import digest, parts
+        from ablate.record.identity import parts
 
         config = self.task_config()
         return digest(parts(config, "", weights_fingerprint(config)))

@@ -21,9 +21,8 @@ from omegaconf import DictConfig, read_write
 
 from ablate.config.location import PACKAGE
 from ablate.errors import UserError
-from ablate.evidence.registration import digest
 from ablate.evidence.types import Regime
-from ablate.record.files import check_writable, seal, write_json
+from ablate.record.files import check_writable, digest, seal, write_json
 from ablate.record.results import read_sealed
 
 STATE = "sweep.json"

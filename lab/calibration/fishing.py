@@ -15,7 +15,8 @@ import numpy as np
 
 from ablate.evidence.folder import Evidence
 from ablate.evidence.log import Sweep, analysed, registration, with_history
-from ablate.evidence.registration import digest, questions, study_hash
+from ablate.evidence.registration import questions, study_hash
+from ablate.record.files import digest
 from ablate.verdict.contrast import asked_of
 from ablate.verdict.judge import decide
 from ablate.verdict.types import SUPPORTED

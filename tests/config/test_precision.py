@@ -61,7 +61,8 @@ def test_a_gpu_gets_bfloat16_from_ampere_on(gpu, accelerator, capability, precis
 
 @pytest.mark.parametrize("able", ["amx_bf16", "avx512_vnni"])
 def test_the_identity_has_what_auto_became(compose, processor, able):
-    from ablate.record.identity import digest, parts
+    from ablate.record.files import digest
+    from ablate.record.identity import parts
 
     processor(able)
     config = compose("trainer.precision=auto", "logger=none")

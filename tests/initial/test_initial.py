@@ -15,8 +15,8 @@ from ablate.data.tokenizer import Tokenizers
 from ablate.errors import UserError
 from ablate.initial import initialise, weights_fingerprint
 from ablate.model.base import build
-from ablate.record.files import read_tensors, seal, write_json, write_tensors
-from ablate.record.identity import digest, parts
+from ablate.record.files import digest, read_tensors, seal, write_json, write_tensors
+from ablate.record.identity import parts
 from experiments.pretrained_embeddings.glove import Glove, company
 
 LINES = ["ein Hund läuft .", "zwei Hunde laufen schnell .", "die Katze schläft ."]

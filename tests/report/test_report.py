@@ -7,7 +7,6 @@ import pytest
 
 from ablate.evidence.folder import Evidence
 from ablate.record.files import check_seal, finite
-from ablate.report.content import citation
 from ablate.report.write import write_report
 from ablate.verdict.conclude import conclude
 
@@ -105,18 +104,3 @@ def test_what_fresh_seeds_said_stands_beside_the_first_verdict(report, evidence)
     assert "Fresh seeds: **WEAKER**. " in text.partition("## How it was measured")[0]
     assert "Not reproduced: every other outcome" in text
     assert "Fresh seeds" not in report()
-
-
-def test_a_report_has_a_line_to_cite(report, evidence):
-    line = citation(conclude(evidence()))
-    assert line.startswith("ablate") and "experiment made_up, study " in line
-    assert f"To cite these answers: *{line}*" in report().replace("\\", "")
-
-
-def test_the_setting_of_a_probe_has_no_steps(report, evidence):
-    assert "steps 480" in report()
-    probed = evidence().runs
-    for run in probed:
-        run["metrics"] = {"probe/ratio": 1.0, "test/bleu": run["metrics"]["test/bleu"]}
-    text = report(runs=probed)
-    assert "not trained" in text and "steps 480" not in text

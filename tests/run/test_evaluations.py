@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from ablate.record.files import seal, write_json
-from ablate.record.identity import digest, evaluation_parts, parts
+from ablate.record.files import digest, seal, write_json
+from ablate.record.identity import evaluation_parts, parts
 from ablate.record.results import read_sealed
 from ablate.train.module import Training
 

@@ -4,7 +4,8 @@ import ast
 
 import pytest
 
-from ablate.record.identity import closure, digest, parts, tree_hash
+from ablate.record.files import digest
+from ablate.record.identity import closure, parts, tree_hash
 
 
 @pytest.fixture

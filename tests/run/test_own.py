@@ -8,7 +8,8 @@ from pytorch_lightning.loggers.logger import Logger
 
 import ablate
 from ablate.errors import UserError
-from ablate.record.identity import digest, evaluation_parts, parts
+from ablate.record.files import digest
+from ablate.record.identity import evaluation_parts, parts
 from ablate.train.resolve import resolve
 from ablate.train.run import run
 
