@@ -73,8 +73,8 @@ class Permutation:
 
 BLOCK = 256  # batches whose order is computed at a time
 # maximum number of stretches of a split; a stretch is some consecutive contexts, whose scores are
-# summed
-STRETCHES = 4096
+# summed, and it is a part of a block of text (ablate.evidence.folder)
+STRETCHES = 256
 
 # Build a batch from contexts, each preceded by one more token, and their stretch numbers.
 Pack = Callable[[Ids, Rows], Batch]

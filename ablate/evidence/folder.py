@@ -5,7 +5,7 @@ Evidence is in experiments/<name>/, and in the folder of every sweep that has a 
     registered.json  the study as it was registered
     runs.jsonl       one line per run
     screening.jsonl  runs that tuned a nuisance parameter, such as the learning rate
-    statistics.npz   BLEU statistics per sentence, of every run and split
+    statistics.npz   statistics of every run and split: BLEU per sentence, nll per block of text
 Large files of runs are compressed, and have the suffix .gz.
 
 Corpus BLEU is a mean over sentences, so that sentences can be resampled like seeds. Equation: for
@@ -14,6 +14,10 @@ grad BLEU(S) . S = 0 and the contributions c_i = BLEU(S) + m grad BLEU(S) . x_i 
 BLEU(S). Their spread over m is the standard error of BLEU over samples of sentences, to first
 order: the infinitesimal jackknife (Efron 1982, The Jackknife, the Bootstrap, section 6).
 Expect: with at least 200 sentences, within 2 % of the standard error of the bootstrap.
+
+The nll of a language model is a ratio of sums over its test text, and is split in the same way.
+Neighbouring contexts of a text are alike, so the text is cut into `BLOCKS` blocks of consecutive
+contexts, which take the place of sentences (docs/explanation/statistics.md).
 """
 
 import gzip
@@ -26,7 +30,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Num
 
 from ablate.errors import UserError
 from ablate.evidence.checks import (
@@ -46,13 +50,15 @@ from ablate.evidence.checks import (
 from ablate.evidence.types import About, Reason, Regime, Registration, Run, Study
 from ablate.record.files import finite, write_arrays, write_bytes
 
-Rows = Int[np.ndarray, "sentences 10"]
+Rows = Num[np.ndarray, "units K"]  # units: sentences, or blocks of text
 Groups = Int[np.ndarray, " sentences"]
 # parts of the names of arrays in statistics.npz
 RUNS_OF = " of runs"  # suffix: the identities of the runs
 SIZED = " of size "  # infix: runs whose test split has another number of sentences
 GROUPS_OF = " of groups"  # suffix: the group number of each sentence
-WIDTH = 10  # number of statistics per sentence
+NLL = "/nll"  # suffix of a split: summed nll and number of tokens of each block of its text
+WIDTH, NLL_WIDTH = 10, 2  # number of statistics per sentence, and per block
+BLOCKS = 32  # largest number of blocks of a test text
 PLAIN = 100_000  # bytes of a file of runs that is not compressed, at most
 
 
@@ -62,10 +68,11 @@ class Evidence:
     (corpus, model, budget and device), and the registration of the study.
 
     `statistics` has sacreBLEU's sufficient statistics of each test sentence, by run identity and
-    split. `groups` has the group number of every sentence by split, if the corpus defines groups.
-    `registered` is the study as it was registered, or empty if only the hash of that study is
-    known. `screening` has the runs that tuned a nuisance parameter. `notes` has caveats on a table
-    of runs that other programs made.
+    split, and the nll of each block of a text under the name of the split with `NLL`. `groups` has
+    the group number of every sentence by split, if the corpus defines groups. `registered` is the
+    study as it was registered, or empty if only the hash of that study is known. `screening` has
+    the runs that tuned a nuisance parameter. `notes` has caveats on a table of runs that other
+    programs made.
     """
 
     name: str
@@ -207,15 +214,16 @@ def _write_lines(path: Path, runs: list[Run]) -> None:
 def _write_statistics(
     path: Path, statistics: dict[str, dict[str, Rows]], groups: dict[str, Groups]
 ) -> None:
-    """Write the BLEU statistics of all test sentences, and the groups of the sentences, to a file.
+    """Write the statistics of test sentences and blocks, and the groups of sentences, to a file.
 
     The file has an array of shape (sentences, runs, statistics) for each split, in the smallest
-    integer type. The runs of a sentence are adjacent, because LZMA compresses this order well. If
-    runs have different numbers of sentences in a split, there is an array for each number.
+    integer type, or in single precision for blocks. The runs of a sentence are adjacent, because
+    LZMA compresses this order well. If runs have different numbers of sentences in a split, there
+    is an array for each number.
 
     Args:
         path: the file.
-        statistics: sacreBLEU's statistics of every sentence, by run identity and split.
+        statistics: statistics of every sentence or block, by run identity and split.
         groups: group number of every sentence, by split.
     """
     arrays = {f"{split}{GROUPS_OF}": groups[split] for split in groups}
@@ -228,7 +236,10 @@ def _write_statistics(
         for rank, size in enumerate(dict.fromkeys(map(len, runs.values()))):
             alike = {identity: rows for identity, rows in runs.items() if len(rows) == size}
             stacked = np.stack(list(alike.values()), 1)
-            narrow = stacked.astype(np.min_scalar_type(stacked.max(initial=0)))
+            smallest = (
+                np.float32 if split.endswith(NLL) else np.min_scalar_type(stacked.max(initial=0))
+            )
+            narrow = stacked.astype(smallest)
             name = f"{split}{SIZED}{size}" if rank else split
             arrays |= {name: narrow, f"{name}{RUNS_OF}": np.array(list(alike))}
     write_arrays(path, arrays)
@@ -261,10 +272,11 @@ def _read_statistics(path: Path) -> tuple[dict[str, dict[str, Rows]], dict[str, 
     sizes: dict[str, set[int]] = {}
     with arrays_in(path) as arrays:
         for name in (name for name in arrays if not name.endswith((RUNS_OF, GROUPS_OF))):
-            rows = arrays[name].swapaxes(0, 1).astype(np.int64, casting="safe")
-            if rows.shape[2:] != (WIDTH,):
-                raise ValueError(f"{name} has the shape {arrays[name].shape}")
             split = name.partition(SIZED)[0]
+            form, width = (np.float64, NLL_WIDTH) if split.endswith(NLL) else (np.int64, WIDTH)
+            rows = arrays[name].swapaxes(0, 1).astype(form, casting="safe")
+            if rows.shape[2:] != (width,):
+                raise ValueError(f"{name} has the shape {arrays[name].shape}")
             sizes.setdefault(split, set()).add(rows.shape[1])
             for identity, run_rows in zip(arrays[f"{name}{RUNS_OF}"], rows, strict=True):
                 by_identity.setdefault(str(identity), {})[split] = run_rows
@@ -297,6 +309,28 @@ def contributions(rows: Int[np.ndarray, "sentences 10"]) -> Float[np.ndarray, " 
     influence = len(rows) * (rows @ _gradient(rows.sum(0, dtype=np.float64)))
     # the mean of the influence is 0, unless BLEU smooths an n-gram order without a match
     return score * (1 + influence - influence.mean())
+
+
+def in_blocks(rows: Num[np.ndarray, "rows 2"]) -> Float[np.ndarray, "blocks 2"]:
+    """Return the sums of rows, in the order of their text, over at most `BLOCKS` blocks of
+    consecutive rows that are equally long up to one row.
+    """
+    count = min(BLOCKS, len(rows))
+    starts = np.arange(count) * len(rows) // count
+    return np.add.reduceat(rows, starts, dtype=np.float64) if count else np.zeros((0, NLL_WIDTH))
+
+
+def contributions_of_blocks(
+    rows: Num[np.ndarray, "blocks 2"],
+) -> Float[np.ndarray, " blocks"]:
+    """Return the contribution of each block to the nll of a text; their mean is the nll.
+
+    Args:
+        rows: summed nll and number of tokens of each block.
+    """
+    nll, tokens = rows.T
+    mean = nll.sum() / tokens.sum()
+    return np.asarray(mean + (nll - mean * tokens) / tokens.mean())
 
 
 def by_group(

@@ -12,7 +12,7 @@ from jaxtyping import Num
 
 from ablate.errors import UserError
 from ablate.evidence.checks import check_arms, check_runs, read_about, read_json
-from ablate.evidence.folder import Evidence, Rows, arrays_in
+from ablate.evidence.folder import NLL, Evidence, Rows, arrays_in, in_blocks
 from ablate.evidence.outcome import required_metrics, threshold
 from ablate.evidence.types import Curve, End, Run
 from ablate.phrases import listed
@@ -63,6 +63,7 @@ def gather(sweep: Path) -> Evidence:
     study: Any = about["study"] or {"factors": swept(links), "claims": []}
     ends: list[Link | Outcome] = [*links, *(link["short"] for link in links if "short" in link)]
     statistics = {end["identity"]: rows for end in ends if (rows := _statistics(end))}
+    translated = {split for of_run in statistics.values() for split in of_run}
     tested = (statistics_of(end.get("evaluation", ""), None) for end in ends)
     # sorted, so the largest count of a split remains
     sizes = dict(sorted((split, len(x)) for test in tested for split, x in test.items()))
@@ -91,6 +92,7 @@ def gather(sweep: Path) -> Evidence:
             split: numbers
             for link in links
             for split, numbers in statistics_of(link.get("evaluation", ""), "groups").items()
+            if split in translated
         },
     )
 
@@ -266,8 +268,10 @@ def _origin(folder: Path, evaluation: str | None = None) -> dict[str, object]:
 def _statistics(link: Link | Outcome) -> dict[str, Rows]:
     if "evaluation" not in link:
         return {}
-    _check(Path(link["evaluation"]), link["identity"])
-    return statistics_of(link["evaluation"])
+    folder = link["evaluation"]
+    _check(Path(folder), link["identity"])
+    texts = statistics_of(folder, "nll").items()
+    return statistics_of(folder) | {f"{split}{NLL}": in_blocks(rows) for split, rows in texts}
 
 
 def statistics_of(folder: Path | str, name: str | None = "bleu") -> dict[str, Array]:

@@ -34,7 +34,7 @@ SMALLEST = math.log(1e-100)  # logarithm of the smallest p-value
 PATTERNS = 2**14  # all patterns of signs up to 14 pairs; this number of random patterns beyond
 LARGEST = 1e150  # largest quantile, so that its square is finite
 Spread = Any  # a number or an array
-Units = Literal["seeds", "sentences", "groups of sentences", "prediction"]
+Units = Literal["seeds", "sentences", "groups of sentences", "blocks of text", "prediction"]
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ def conclude(evidence: Evidence) -> Verdict:
     labels that the registration stores, and so does the process from then on.
 
     Raises:
-        UserError: the recorded BLEU of a run and its statistics per sentence disagree.
+        UserError: the recorded score of a run and its statistics disagree.
     """
     registration = UNREGISTERED | evidence.registration
     use_labels(registration.get("labels", {}))

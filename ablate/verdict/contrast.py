@@ -1,9 +1,10 @@
 """Compute the paired differences between the arms of a claim, and the fraction of the planned seeds
 in each of its interim analyses.
 
-A contrast is a weighted sum of the scores of runs with the same seed (ablate.verdict.sides). For
-BLEU, each difference is also split into contributions of the test sentences. The error of a
-difference is estimated from the scores of all arms of the study.
+A contrast is a weighted sum of the scores of runs with the same seed (ablate.verdict.sides). Each
+difference in BLEU is also split into contributions of the test sentences, and each difference in
+the nll of a text into contributions of its blocks. The error of a difference is estimated from the
+scores of all arms of the study.
 """
 
 import math
@@ -16,7 +17,13 @@ from jaxtyping import Bool, Float
 
 from ablate.config.labels import arm_label
 from ablate.errors import UserError
-from ablate.evidence.folder import Evidence, by_group, contributions
+from ablate.evidence.folder import (
+    NLL,
+    Evidence,
+    by_group,
+    contributions,
+    contributions_of_blocks,
+)
 from ablate.evidence.outcome import involves_chance, value
 from ablate.evidence.registration import shared_seeds
 from ablate.evidence.types import Asked, Claim, Predicted, Question, Run
@@ -32,7 +39,8 @@ from ablate.verdict.types import ControlOutcome
 # metric of a pair of runs: fraction of sentences whose translations differ in their BLEU statistics
 CHANGED = "changed"
 UNASKED = Asked(looks=[], tried=[], regimes=0)
-SAME_SCORE = 1e-6  # allowed difference between a recorded BLEU and the BLEU of its statistics
+SAME_SCORE = 1e-5  # allowed relative difference between a recorded score and its statistics
+OF_TEXTS = ("nll", "bpb", "nll_per_character")  # metrics proportional to the nll of a text
 
 
 @dataclass(frozen=True)
@@ -40,15 +48,15 @@ class Contrast:
     """The paired differences of a claim in units of the metric, positive if the treatment is
     better.
 
-    `parts` splits each difference into contributions of the test sentences, whose mean is the
-    difference. `parts` is None if the metric has no statistics per sentence.
+    `parts` splits each difference into contributions of `units`: test sentences, groups of them, or
+    blocks of a text. Their mean is the difference. `parts` is None if the metric has no statistics.
     """
 
     seeds: list[int]
     differences: Float[np.ndarray, " seeds"]
     plus: Float[np.ndarray, " seeds"]  # sums of the terms with positive weight
-    parts: Float[np.ndarray, "seeds sentences"] | None
-    grouped: bool  # whether each column of `parts` is a group of sentences
+    parts: Float[np.ndarray, "seeds units"] | None
+    units: Units  # what each column of `parts` is
     learned: Bool[np.ndarray, " seeds"]  # whether all runs of the pair have learned
     sides: list[Side]  # the compared arms, with all of their runs
     unpaired: list[int]  # seeds that lack a run, or whose run lacks the metric
@@ -64,9 +72,8 @@ class Contrast:
         mean_difference = estimate(self.differences, self.parts, self.plus)
         if self.noise:
             mean_difference = from_arms(mean_difference, self.noise.of_effect(self.seeds))
-        units: Units = "groups of sentences" if self.grouped else mean_difference.units
         skewness = None if self.textbook else mean_difference.skewness
-        mean = replace(mean_difference, units=units, looks=self.looks, skewness=skewness)
+        mean = replace(mean_difference, units=self.units, looks=self.looks, skewness=skewness)
         return _with_error(mean, self.predicted) if self.predicted else mean
 
     def among_learned(self) -> "Contrast":
@@ -96,13 +103,13 @@ class Pair(NamedTuple):
     """The difference between the arms of a claim for one seed, as a weighted sum of runs.
 
     `plus` is the sum of the terms with positive weight. `parts` has a contribution of each test
-    sentence; the mean of these contributions is the difference. `parts` is None if the metric has
-    no statistics per sentence.
+    sentence or block; the mean of these contributions is the difference. `parts` is None if the
+    metric has no statistics.
     """
 
     difference: float
     plus: float
-    parts: Float[np.ndarray, " sentences"] | None
+    parts: Float[np.ndarray, " units"] | None
 
 
 def contrast(claim: Claim, evidence: Evidence) -> Contrast:
@@ -110,7 +117,7 @@ def contrast(claim: Claim, evidence: Evidence) -> Contrast:
 
     Raises:
         ContrastError: a trend has fewer than two levels, or a level without a logarithm.
-        UserError: the recorded BLEU of a run and its statistics per sentence disagree.
+        UserError: the recorded score of a run and its statistics disagree.
     """
     arms = sides(claim, evidence)
     every = {seed for side in arms for seed in side.runs}
@@ -120,9 +127,11 @@ def contrast(claim: Claim, evidence: Evidence) -> Contrast:
     shares = [pair.parts for pair in measured.values() if pair.parts is not None]
     whole = len(shares) == len(measured) and len({*map(len, shares)}) == 1
     parts = np.stack(shares) if whole else None
-    groups = evidence.groups.get(claim["metric"].rpartition("/")[0])
+    split, _, name = claim["metric"].rpartition("/")
+    units: Units = "blocks of text" if name in OF_TEXTS else "sentences"
+    groups = None if name in OF_TEXTS else evidence.groups.get(split)
     if parts is not None and groups is not None:
-        parts = by_group(parts, groups)
+        parts, units = by_group(parts, groups), "groups of sentences"
     predicted = claim.get("predicted") if claim["kind"] == "equivalence" else None
     gain = predicted["gain"] if predicted else 0.0
     differences = np.array([pair.difference for pair in measured.values()], dtype=np.float64)
@@ -131,7 +140,7 @@ def contrast(claim: Claim, evidence: Evidence) -> Contrast:
         differences=differences - gain,
         plus=np.array([pair.plus for pair in measured.values()], dtype=np.float64),
         parts=None if parts is None else parts - gain,
-        grouped=groups is not None,
+        units=units,
         learned=np.array([_learned(arms, seed, claim["metric"]) for seed in measured], dtype=bool),
         sides=arms,
         unpaired=sorted((every & shared) - measured.keys()),
@@ -207,28 +216,41 @@ def _weighted(claim: Claim, sides: list[Side], seed: int, evidence: Evidence) ->
 
 def _parts(
     run: Run, metric: str, evidence: Evidence, log: bool
-) -> Float[np.ndarray, " sentences"] | None:
-    """Return the contributions of sentences to a run's BLEU; zeros if it diverged or collapsed.
+) -> Float[np.ndarray, " units"] | None:
+    """Return the contributions of sentences to a run's BLEU, or of blocks to the nll of a text and
+    metrics proportional to it; all are equal if the run diverged or collapsed.
 
-    The result is None if the metric is not BLEU, or if the run has no statistics of sentences.
+    The result is None if the metric is another one, or if the run has no statistics.
     """
     split, _, name = metric.rpartition("/")
-    if name != "bleu":
+    if name not in ("bleu", *OF_TEXTS):
         return None
-    score = value(run, metric)
+    score, place = value(run, metric), split + NLL if name in OF_TEXTS else split
     if run["status"] != "finished":
-        sizes = [len(shares[split]) for shares in evidence.statistics.values() if split in shares]
-        return np.zeros(sizes[0]) if len(set(sizes)) == 1 else None
-    rows = evidence.statistics.get(run["identity"], {}).get(split)
+        sizes = {len(shares[place]) for shares in evidence.statistics.values() if place in shares}
+        return np.full(sizes.pop(), score) if len(sizes) == 1 else None
+    rows = evidence.statistics.get(run["identity"], {}).get(place)
     if rows is None:
         return None
-    shares = contributions(rows)
-    if abs(shares.mean() - score) > SAME_SCORE:
+    if name == "bleu":
+        shares = _checked(contributions(rows), run, metric)
+    else:
+        shares = _checked(contributions_of_blocks(rows), run, place)
+        shares = shares * (score / nll if (nll := value(run, place)) else 1.0)
+    return math.log(score) + shares / score - 1 if log else shares
+
+
+def _checked(
+    shares: Float[np.ndarray, " units"], run: Run, metric: str
+) -> Float[np.ndarray, " units"]:
+    """Return contributions to a metric of a run, after checking that their mean is its score."""
+    score = value(run, metric)
+    if not math.isclose(shares.mean(), score, rel_tol=SAME_SCORE, abs_tol=SAME_SCORE):
         raise UserError(
             f"run {run['identity']}: {metric} is recorded as {score:g}, "
-            f"but its statistics per sentence give {shares.mean():g}"
+            f"but its statistics give {shares.mean():g}"
         )
-    return math.log(score) + shares / score - 1 if log else shares
+    return shares
 
 
 def _changed(sides: list[Side], seed: int, metric: str, evidence: Evidence) -> Pair:

@@ -91,7 +91,7 @@ def decide(evidence: Evidence, waiting: Sequence[Claim] = ()) -> list[Decided]:
             the correction with the p-value 1, so that their later results cannot undo a decision.
 
     Raises:
-        UserError: the recorded BLEU of a run and its statistics per sentence disagree.
+        UserError: the recorded score of a run and its statistics disagree.
     """
     claims = evidence.study["claims"]
     counted = track(claims, "judging claims", len(claims))

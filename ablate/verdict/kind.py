@@ -107,7 +107,7 @@ class Kind(ABC):
         """Return the statistical result of a claim.
 
         Raises:
-            UserError: the recorded BLEU of a run and its statistics per sentence disagree.
+            UserError: the recorded score of a run and its statistics disagree.
         """
         try:
             design = design_of(evidence)

@@ -92,7 +92,9 @@ Method = Literal[
     "Welch", "one sample", "contrast", "corrected Welch", "corrected one sample",
     "corrected contrast", "stated noise", "least squares", "combinations",
 ]  # fmt: skip
-Noise = Literal["seeds", "sentences", "groups of sentences", "runs", "prediction"]
+Noise = Literal[
+    "seeds", "sentences", "groups of sentences", "blocks of text", "runs", "prediction"
+]  # fmt: skip
 
 
 class Setting(TypedDict, total=False):
