@@ -30,7 +30,7 @@ from ablate.config.labels import arm_label, level_label, option_label
 from ablate.config.location import option_files
 from ablate.ledger.verdicts import Finding
 from ablate.phrases import listed
-from ablate.stats.ties import at_most
+from ablate.stats import at_most
 from ablate.verdict import stored
 from ablate.verdict.types import INCONCLUSIVE, REFUTED, SUPPORTED
 

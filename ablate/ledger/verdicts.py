@@ -10,7 +10,7 @@ chance, over claims, experiments and settings: all except exact verdicts. The p-
 are those of each claim alone, and already account for interim analyses. Holm's correction over them
 bounds the probability that any verdict of the family is false. A verdict has one p-value for
 "supported" and one for "refuted", but is only one member of the family; the smaller p-value
-represents it (ablate.stats.holm).
+represents it (ablate.stats).
 """
 
 import csv
@@ -31,7 +31,7 @@ from ablate.evidence.outcome import needs_no_training
 from ablate.evidence.registration import shared_levels
 from ablate.phrases import each_of, grouped, listed, name_of, number_of
 from ablate.progress import track
-from ablate.stats.holm import adjust
+from ablate.stats import adjust
 from ablate.verdict.stored import (
     Replication,
     asked_again,

@@ -16,7 +16,7 @@ from ablate.config.labels import arm_label
 from ablate.config.screen import FACTOR
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
-from ablate.stats.combinations.prediction import LARGEST
+from ablate.stats.combinations.tuned import LARGEST
 from ablate.stats.power import PlannedNoise
 from ablate.verdict.designs import combined, design_of
 from ablate.verdict.kinds import KINDS

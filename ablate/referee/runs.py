@@ -16,7 +16,7 @@ from ablate.evidence.outcome import first_at
 from ablate.evidence.tables import Source
 from ablate.evidence.types import Reason, reason
 from ablate.referee.question import LEAVE_OUT, RATE, REFUSE, Question
-from ablate.stats.ties import above, at_most
+from ablate.stats import above, at_most
 from ablate.verdict.floor import PLATEAU
 
 MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "-"))  # texts for a missing number

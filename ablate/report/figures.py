@@ -28,7 +28,7 @@ from ablate.report.forest import (
     screened,
 )
 from ablate.report.tables import by_effect, named_metric
-from ablate.stats.combinations.prediction import LARGEST
+from ablate.stats.combinations.tuned import LARGEST
 from ablate.verdict.designs import LEVEL
 from ablate.verdict.stored import at_each_budget
 from ablate.verdict.study_checks import LAYER

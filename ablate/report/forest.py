@@ -18,8 +18,8 @@ from ablate.metric.table import metric_in_words, metric_of
 from ablate.phrases import grouped
 from ablate.report.draw import GRID, LABEL, LINE, WIDTH, folded
 from ablate.report.marks import ARM_COLOURS, INK, MARKS
+from ablate.stats import at_most
 from ablate.stats.means import t_quantile
-from ablate.stats.ties import at_most
 from ablate.verdict.designs import LEVEL
 from ablate.verdict.kinds import KINDS, kind_of
 from ablate.verdict.types import INCONCLUSIVE, REFUTED, SMALL, Entry, Verdict

@@ -24,11 +24,11 @@ import numpy as np
 from jaxtyping import Float
 from scipy import optimize, special
 
+from ablate.stats import above, at_most, difference
 from ablate.stats.means import largest, t_quantile
 from ablate.stats.moderated import FEWEST_RUNS, EffectNoise, Error
 from ablate.stats.skew import FURTHEST, corrected, correction, of_wider
 from ablate.stats.spending import ONCE, Fractions, nominal, repeated
-from ablate.stats.ties import above, at_most, difference
 
 SMALLEST = math.log(1e-100)  # logarithm of the smallest p-value
 PATTERNS = 2**14  # all patterns of signs up to 14 pairs; this number of random patterns beyond
@@ -57,7 +57,7 @@ class Estimate:
     skewness: float | None = None  # skewness of the arm that varies more; None: no correction
     units: Units = "sentences"  # what `sentences` counts
     looks: Fractions = ONCE  # interim analyses, the current one last (ablate.stats.spending)
-    scale: float = 0.0  # largest number from which the effect was computed (ablate.stats.ties)
+    scale: float = 0.0  # largest number from which the effect was computed (ablate.stats)
     # noise of all arms of the study; None: from the differences alone
     arms: EffectNoise | None = field(default=None, compare=False, repr=False)
 

@@ -20,9 +20,9 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special
 
+from ablate.stats import above, at_most, difference
 from ablate.stats.skew import FURTHEST, corrected, correction, of_wider, skewness, uncorrected
 from ablate.stats.spending import ONCE, Fractions
-from ablate.stats.ties import above, at_most, difference
 
 Values = Float[np.ndarray, " runs"]
 
@@ -86,7 +86,7 @@ class MeanDifference:
         skewness: skewness of the arm whose mean varies most, with the sign of its weight; None: no
             correction for skewness.
         skewed: number of runs of that arm.
-        scale: largest number from which the effect was computed (ablate.stats.ties).
+        scale: largest number from which the effect was computed (ablate.stats).
     """
 
     effect: float

@@ -36,8 +36,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Num
 from scipy import special
 
+from ablate.stats import TIED
 from ablate.stats.skew import FURTHEST
-from ablate.stats.ties import TIED
 
 Scores = Float[np.ndarray, "*sweeps arms seeds"]
 Arms = Float[np.ndarray, "*sweeps arms"]

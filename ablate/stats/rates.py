@@ -20,8 +20,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special
 
+from ablate.stats import above
 from ablate.stats.spending import ONCE, Fractions, repeated
-from ablate.stats.ties import above
 
 GRID = 201
 LARGEST = 40_000  # largest number of tables that are enumerated

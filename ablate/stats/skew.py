@@ -33,7 +33,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special
 
-from ablate.stats.ties import at_most
+from ablate.stats import at_most
 
 ALLOWANCE, FACTOR = 0.5, 3.0  # the constants of g = max(0, ALLOWANCE + FACTOR s)
 FURTHEST = 0.025  # tail up to which the correction grows with the quantile

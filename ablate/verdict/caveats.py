@@ -20,8 +20,8 @@ from ablate.evidence.outcome import NOT_LEARNED, by_label, differ_in_code, invol
 from ablate.evidence.registration import ordered, planned_looks, shared_seeds, tried
 from ablate.evidence.types import Caveat, Claim, Levels, Reason, Run, Values, reason
 from ablate.phrases import name_of, number_of
+from ablate.stats import above, difference
 from ablate.stats.skew import is_visible, skewness
-from ablate.stats.ties import above, difference
 from ablate.verdict.designs import values_of
 from ablate.verdict.floor import WITHOUT
 from ablate.verdict.judge import Judged

@@ -1,6 +1,6 @@
 """Derive the verdicts of a study from its evidence; the result is deterministic.
 
-With several claims, verdicts use Holm-adjusted p-values (ablate.stats.holm). Intervals are not
+With several claims, verdicts use Holm-adjusted p-values (ablate.stats). Intervals are not
 adjusted. The p-values and intervals of each claim already account for interim analyses
 (ablate.stats.spending). If the runs are tested at two budgets, each budget has separate verdicts.
 Claims of a screen whose variants have no runs yet get no verdict, but count in the correction.
@@ -43,8 +43,8 @@ from ablate.evidence.outcome import STATUSES, by_label, spread
 from ablate.evidence.registration import ENOUGH, departures, planned_looks, split_claims
 from ablate.evidence.types import Claim, Levels, Registration, Run, Study, reason
 from ablate.phrases import name_of
+from ablate.stats import at_most
 from ablate.stats.spending import nominal, spent
-from ablate.stats.ties import at_most
 from ablate.verdict.caveats import caveats
 from ablate.verdict.designs import combined
 from ablate.verdict.floor import FEWEST

@@ -28,9 +28,9 @@ from ablate.evidence.outcome import involves_chance, value
 from ablate.evidence.registration import shared_seeds
 from ablate.evidence.types import Asked, Claim, Predicted, Question, Run
 from ablate.phrases import name_of
+from ablate.stats import above, difference
 from ablate.stats.estimate import Estimate, Units, estimate, from_arms
 from ablate.stats.spending import ONCE, Fractions
-from ablate.stats.ties import above, difference
 from ablate.verdict.floor import has_learned
 from ablate.verdict.noise import StudyNoise, in_scale, noise_of, uses_logarithm
 from ablate.verdict.sides import Side, ended_in, sides

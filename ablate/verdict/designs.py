@@ -34,8 +34,7 @@ from ablate.evidence.types import Levels, Question, Reason, Run, TableClaim, rea
 from ablate.metric.table import metric_of
 from ablate.stats.combinations.effects import Change, Estimates, Runs, average_effects
 from ablate.stats.combinations.interaction import interaction, strongest_pairs
-from ablate.stats.combinations.prediction import predict
-from ablate.stats.combinations.tuned import best_rate, tuned_effects
+from ablate.stats.combinations.tuned import best_rate, predict, tuned_effects
 from ablate.stats.means import (
     MeanDifference,
     Part,

@@ -25,10 +25,9 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import needs_no_training
 from ablate.evidence.types import Claim, Levels, Run
 from ablate.record.label import run_key
+from ablate.stats import Tests, at_most
 from ablate.stats.estimate import Estimate, estimate
-from ablate.stats.holm import Tests
 from ablate.stats.spending import ONCE, repeated
-from ablate.stats.ties import at_most
 from ablate.verdict.contrast import CHANGED, differ, looks_of
 from ablate.verdict.sides import Side, has, is_alone, pairs
 from ablate.verdict.types import (
@@ -53,7 +52,7 @@ class Case(NamedTuple):
     seed: int
     value: float | None
     control: float | None  # response of the negative control; None if the claim has none
-    scale: float  # largest number from which the value was computed (ablate.stats.ties)
+    scale: float  # largest number from which the value was computed (ablate.stats)
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from ablate.evidence.outcome import involves_chance
 from ablate.evidence.types import Asked, Claim, Question, Reason, Registration, Run, Values, reason
 from ablate.phrases import name_of
 from ablate.progress import track
+from ablate.stats import Tests, adjust
 from ablate.stats.estimate import Estimate
-from ablate.stats.holm import Tests, adjust
 from ablate.stats.means import MeanDifference
 from ablate.stats.rates import Rates
 from ablate.stats.skew import (

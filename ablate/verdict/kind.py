@@ -19,13 +19,12 @@ from scipy import optimize, special
 from ablate.config.combinations import Combinations
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Claim, Reason, Run, TableClaim, reason
+from ablate.stats import Tests, at_most
 from ablate.stats.estimate import Estimate
-from ablate.stats.holm import Tests
 from ablate.stats.means import MeanDifference
 from ablate.stats.power import Values, half_widths, has_spread, planned_error
 from ablate.stats.rates import Rates
 from ablate.stats.spending import ONCE
-from ablate.stats.ties import at_most
 from ablate.verdict.contrast import Contrast, contrast, control
 from ablate.verdict.designs import (
     design_of,

@@ -29,11 +29,10 @@ from scipy import special
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import UNSTABLE, is_unstable
 from ablate.evidence.types import Claim, reason
-from ablate.stats.holm import Tests
+from ablate.stats import Tests, at_most
 from ablate.stats.power import Values, half_widths, planned_error
 from ablate.stats.rates import Rates, p_values
 from ablate.stats.spending import ONCE
-from ablate.stats.ties import at_most
 from ablate.verdict.contrast import contrast
 from ablate.verdict.designs import is_independent
 from ablate.verdict.exact import examine, trained_value

@@ -11,9 +11,9 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import value
 from ablate.evidence.types import Claim, Run
 from ablate.record.label import key
+from ablate.stats import at_most
 from ablate.stats.means import largest
 from ablate.stats.moderated import FEWEST_RUNS, ArmNoise, EffectNoise, arm_noise, effect_noise
-from ablate.stats.ties import at_most
 from ablate.verdict.floor import has_learned
 from ablate.verdict.sides import Side
 

@@ -18,8 +18,8 @@ from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Caveat, Run, reason
 from ablate.phrases import name_of, number_of
+from ablate.stats import at_most
 from ablate.stats.estimate import Estimate
-from ablate.stats.ties import at_most
 from ablate.verdict.contrast import Contrast
 from ablate.verdict.judge import Judged
 

@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 
 from ablate.config.study import Levels, Question
 from ablate.evidence.types import Caveat, Reason, Spread
-from ablate.stats.ties import above, at_most
+from ablate.stats import above, at_most
 
 
 class CombinedChange(TypedDict):

@@ -13,7 +13,7 @@ from ablate.evidence.registration import shared_levels
 from ablate.evidence.types import Levels, Question
 from ablate.metric.table import Metric, metric_in_words
 from ablate.phrases import counted, in_sentence, listed, percent
-from ablate.stats.ties import above
+from ablate.stats import above
 from ablate.verdict.contrast import CHANGED
 from ablate.verdict.kinds import kind_of
 from ablate.verdict.types import (

@@ -16,8 +16,7 @@ from scipy import stats
 from ablate.stats.combinations.effects import Change, Estimates, Runs, additive, average_effects
 from ablate.stats.combinations.interaction import interaction
 from ablate.stats.combinations.plan import Rate, draw
-from ablate.stats.combinations.prediction import predict
-from ablate.stats.combinations.tuned import tuned_effects
+from ablate.stats.combinations.tuned import predict, tuned_effects
 from lab.calibration.shapes import RATIO, Arm, lognormal, normal
 
 SIZES = (*[2] * 12, *[3] * 6, 2)

@@ -2,7 +2,7 @@
 
 A mark is a number with a name: 1.0 if an event happened in the sweep, such as a verdict, else 0.0.
 Arms 1 and 2 are as good as arm 0, and arm 3 is better by the margin. So the true effect is the
-worst case for every verdict. The rules are those of ablate.verdict.kinds, ablate.stats.holm and
+worst case for every verdict. The rules are those of ablate.verdict.kinds, ablate.stats and
 ablate.stats.estimate.
 """
 
@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Float
 
 from ablate.evidence.folder import contributions
+from ablate.stats import adjust
 from ablate.stats.estimate import Estimate, components, estimate
-from ablate.stats.holm import adjust
 from ablate.verdict.kinds import KINDS
 from ablate.verdict.types import LARGE, REFUTED, SUPPORTED
 from lab.calibration.simulate import Design

@@ -15,8 +15,7 @@ from ablate.stats.combinations.effects import (
 )
 from ablate.stats.combinations.interaction import interaction, pair_variance, strongest_pairs
 from ablate.stats.combinations.plan import Pair, Rate, draw, imbalance
-from ablate.stats.combinations.prediction import predict
-from ablate.stats.combinations.tuned import best_rate, expected_errors, tuned_effects
+from ablate.stats.combinations.tuned import best_rate, expected_errors, predict, tuned_effects
 
 SIZES = (2, 2, 3, 2, 2)  # the last is the learning rate, the first is the optimizer
 RATE = Rate(factor=4, by=0)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from ablate.stats import adjust
 from ablate.stats.estimate import estimate
-from ablate.stats.holm import adjust
 from ablate.stats.skew import (
     CLUSTERED,
     FEW,

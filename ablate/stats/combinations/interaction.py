@@ -16,8 +16,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special
 
+from ablate.stats import adjust
 from ablate.stats.combinations.effects import Change, LeastSquares, Runs, additive
-from ablate.stats.holm import adjust
 
 STRONGEST = 5
 
