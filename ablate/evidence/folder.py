@@ -57,6 +57,8 @@ RUNS_OF = " of runs"  # suffix: the identities of the runs
 SIZED = " of size "  # infix: runs whose test split has another number of sentences
 GROUPS_OF = " of groups"  # suffix: the group number of each sentence
 NLL = "/nll"  # suffix of a split: summed nll and number of tokens of each block of its text
+# metric of a pair of runs: fraction of sentences whose translations differ in their BLEU statistics
+CHANGED = "changed"
 WIDTH, NLL_WIDTH = 10, 2  # number of statistics per sentence, and per block
 BLOCKS = 32  # largest number of blocks of a test text
 PLAIN = 100_000  # bytes of a file of runs that is not compressed, at most
@@ -363,3 +365,22 @@ def _gradient(sums: Float[np.ndarray, " 10"]) -> Float[np.ndarray, " 10"]:
         gradient[0] = ref_len / sys_len**2
         gradient[1] = -1 / sys_len
     return gradient
+
+
+def differ(
+    pair: tuple[Run, Run], split: str, evidence: Evidence
+) -> Float[np.ndarray, " sentences"]:
+    """Return for each sentence 1 if its BLEU statistics differ between two runs, else 0.
+
+    If one run has no translations because it diverged or collapsed, all sentences have 1.
+
+    Raises:
+        KeyError: neither run has statistics of this split, or their numbers of sentences differ.
+    """
+    rows = [evidence.statistics.get(run["identity"], {}).get(split) for run in pair]
+    present = [row for row in rows if row is not None]
+    if len(present) == 1:  # the other run diverged or collapsed, so it has no translations
+        return np.ones(len(present[0]))
+    if not present or len(present[0]) != len(present[1]):
+        raise KeyError(split)
+    return (present[0] != present[1]).any(1).astype(np.float64)

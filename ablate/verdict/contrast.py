@@ -8,7 +8,8 @@ scores of all arms of the study.
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -18,29 +19,32 @@ from jaxtyping import Bool, Float
 from ablate.config.labels import arm_label
 from ablate.errors import UserError
 from ablate.evidence.folder import (
+    CHANGED,
     NLL,
     Evidence,
     by_group,
     contributions,
     contributions_of_blocks,
+    differ,
 )
 from ablate.evidence.outcome import involves_chance, value
 from ablate.evidence.registration import shared_seeds
 from ablate.evidence.types import Asked, Claim, Predicted, Question, Run
 from ablate.phrases import name_of
-from ablate.stats import above, difference
+from ablate.record.label import key
+from ablate.stats import above, at_most, difference
 from ablate.stats.estimate import Estimate, Units, estimate, from_arms
+from ablate.stats.means import largest
+from ablate.stats.moderated import FEWEST_RUNS, EffectNoise, arm_noise, effect_noise
 from ablate.stats.spending import ONCE, Fractions
 from ablate.verdict.floor import has_learned
-from ablate.verdict.noise import StudyNoise, in_scale, noise_of, uses_logarithm
 from ablate.verdict.sides import Side, ended_in, sides
 from ablate.verdict.types import ControlOutcome
 
-# metric of a pair of runs: fraction of sentences whose translations differ in their BLEU statistics
-CHANGED = "changed"
 UNASKED = Asked(looks=[], tried=[], regimes=0)
 SAME_SCORE = 1e-5  # allowed relative difference between a recorded score and its statistics
 OF_TEXTS = ("nll", "bpb", "nll_per_character")  # metrics proportional to the nll of a text
+Noise = Callable[[list[int]], EffectNoise]  # of the effect whose pairs have the given seeds
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,7 @@ class Contrast:
     # interim analyses of these arms as fractions of the seeds; the current one is last
     looks: Fractions
     textbook: bool = False  # whether the t test is not corrected for skewness
-    noise: StudyNoise | None = None
+    noise: Noise | None = None  # from all arms of the study
     predicted: Predicted | None = None  # gain that was subtracted from each difference
 
     @property
@@ -71,7 +75,7 @@ class Contrast:
         """The mean of the paired differences, with its standard error."""
         mean_difference = estimate(self.differences, self.parts, self.plus)
         if self.noise:
-            mean_difference = from_arms(mean_difference, self.noise.of_effect(self.seeds))
+            mean_difference = from_arms(mean_difference, self.noise(self.seeds))
         skewness = None if self.textbook else mean_difference.skewness
         mean = replace(mean_difference, units=self.units, looks=self.looks, skewness=skewness)
         return _with_error(mean, self.predicted) if self.predicted else mean
@@ -271,27 +275,88 @@ def _changed(sides: list[Side], seed: int, metric: str, evidence: Evidence) -> P
     return Pair(float(parts.mean()), plus, parts)
 
 
-def differ(
-    pair: tuple[Run, Run], split: str, evidence: Evidence
-) -> Float[np.ndarray, " sentences"]:
-    """Return for each sentence 1 if its BLEU statistics differ between two runs, else 0.
-
-    If one run has no translations because it diverged or collapsed, all sentences have 1.
-
-    Raises:
-        KeyError: neither run has statistics of this split, or their numbers of sentences differ.
-    """
-    rows = [evidence.statistics.get(run["identity"], {}).get(split) for run in pair]
-    present = [row for row in rows if row is not None]
-    if len(present) == 1:  # the other run diverged or collapsed, so it has no translations
-        return np.ones(len(present[0]))
-    if not present or len(present[0]) != len(present[1]):
-        raise KeyError(split)
-    return (present[0] != present[1]).any(1).astype(np.float64)
-
-
 def _learned(sides: list[Side], seed: int, metric: str) -> bool:
     return all(has_learned(run, metric, side) for side in sides for run in side.runs[seed])
+
+
+def noise_of(claim: Claim, compared: list[Side], evidence: Evidence) -> Noise | None:
+    """Return the noise of an effect in the metric of a claim, estimated from all arms of the study.
+
+    The noise is None if the study has too few arms for it, or if a compared arm has too few runs
+    that learned, or runs that do not vary.
+    """
+    weights: dict[str, float] = {}
+    for side in compared:  # an arm may be on two sides of an interaction
+        arms = {key(run["levels"]) for runs in side.runs.values() for run in runs}
+        for arm in arms:
+            weights[arm] = weights.get(arm, 0.0) + side.weight / len(arms)
+    scores = scores_of(claim["metric"], evidence, log=uses_logarithm(claim))
+    usable = {arm: row for arm, row in scores.items() if _varies(row[np.isfinite(row)])}
+    if not weights or weights.keys() - usable.keys():
+        return None
+    stacked = np.stack([*usable.values()])
+    if (noise := arm_noise(stacked)) is None:
+        return None
+    of_arms = np.array([weights.get(arm, 0.0) for arm in usable])
+    seeds = sorted({run["seed"] for run in evidence.runs})
+    unpaired = bool(evidence.study.get("baseline_seeds"))
+
+    def of_effect(pairs: list[int]) -> EffectNoise:
+        paired = np.isin(seeds, pairs)
+        return effect_noise(noise, of_arms, stacked, paired, with_unpaired=unpaired)
+
+    return of_effect
+
+
+def scores_of(
+    metric: str, evidence: Evidence, *, log: bool = False
+) -> dict[str, Float[np.ndarray, " seeds"]]:
+    """Return the scores of each arm, one for every seed of the study.
+
+    A score is NaN if the run is missing, lacks the metric, or has not learned.
+
+    Args:
+        metric: the metric.
+        evidence: the evidence of the study.
+        log: whether to return the logarithms of the scores.
+    """
+    arms: dict[str, dict[int, list[Run]]] = {}
+    for run in evidence.runs:
+        arms.setdefault(key(run["levels"]), {})[run["seed"]] = [run]
+    seeds = sorted({run["seed"] for run in evidence.runs})
+    sides = {arm: Side(1.0, {}, by_seed) for arm, by_seed in arms.items()}
+    return {
+        arm: np.array([_score(metric, side, seed, log=log) for seed in seeds], dtype=np.float64)
+        for arm, side in sides.items()
+    }
+
+
+def uses_logarithm(claim: Claim) -> bool:
+    """Return whether a claim is about the logarithm of its metric: a trend that is an exponent."""
+    return claim["kind"] == "trend" and claim["scale"] == "log_log"
+
+
+def in_scale(score: float, *, log: bool) -> float:
+    """Return a score, or its logarithm.
+
+    Raises:
+        KeyError: the score is not finite, or has no logarithm.
+    """
+    if not math.isfinite(score) or (log and score <= 0):
+        raise KeyError(score)
+    return math.log(score) if log else score
+
+
+def _score(metric: str, arm: Side, seed: int, *, log: bool) -> float:
+    for run in arm.runs.get(seed, []):
+        with suppress(KeyError):  # the run lacks the metric
+            if run["status"] != "failed" and has_learned(run, metric, arm):
+                return in_scale(value(run, metric), log=log)
+    return math.nan
+
+
+def _varies(row: Float[np.ndarray, " runs"]) -> bool:
+    return len(row) >= FEWEST_RUNS and not at_most(float(np.ptp(row)), 0.0, largest(row))
 
 
 def asked_of(claim: Question, evidence: Evidence) -> Asked:

@@ -21,14 +21,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ablate.evidence.folder import Evidence
+from ablate.evidence.folder import CHANGED, Evidence, differ
 from ablate.evidence.outcome import needs_no_training
 from ablate.evidence.types import Claim, Levels, Run
 from ablate.record.label import run_key
 from ablate.stats import Tests, at_most
 from ablate.stats.estimate import Estimate, estimate
 from ablate.stats.spending import ONCE, repeated
-from ablate.verdict.contrast import CHANGED, differ, looks_of
+from ablate.verdict.contrast import looks_of
 from ablate.verdict.sides import Side, has, is_alone, pairs
 from ablate.verdict.types import (
     INCONCLUSIVE,

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from ablate.config.labels import MEASURED, factor_label
+from ablate.evidence.folder import CHANGED
 from ablate.evidence.registration import shared_levels
 from ablate.evidence.types import Levels, Question
 from ablate.metric.table import Metric, metric_in_words
 from ablate.phrases import counted, in_sentence, listed, percent
 from ablate.stats import above
-from ablate.verdict.contrast import CHANGED
 from ablate.verdict.kinds import kind_of
 from ablate.verdict.types import (
     DIRECTION,

@@ -16,7 +16,7 @@ from scipy import special, stats
 
 from ablate.stats.moderated import arm_noise
 from ablate.stats.skew import ALLOWANCE, FACTOR, FURTHEST
-from ablate.verdict.noise import scores_of
+from ablate.verdict.contrast import scores_of
 from ablate.verdict.study_checks import load_evidence
 from lab.calibration.shapes import (
     RATIO,
