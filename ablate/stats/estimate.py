@@ -31,7 +31,6 @@ from ablate.stats.skew import FURTHEST, corrected, correction, of_wider
 from ablate.stats.spending import ONCE, Fractions, nominal, repeated
 
 SMALLEST = math.log(1e-100)  # logarithm of the smallest p-value
-PATTERNS = 2**14  # all patterns of signs up to 14 pairs; this number of random patterns beyond
 LARGEST = 1e150  # largest quantile, so that its square is finite
 Spread = Any  # a number or an array
 Units = Literal["seeds", "sentences", "groups of sentences", "blocks of text", "prediction"]

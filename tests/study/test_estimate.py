@@ -8,8 +8,8 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import ttost_paired
 
+from ablate.stats import adjust
 from ablate.stats.estimate import components, estimate
-from ablate.stats.holm import adjust
 from ablate.stats.rates import Rates, p_values
 from ablate.stats.spending import ONCE, nominal, repeated, spent
 
