@@ -20,17 +20,6 @@ class UserError(Exception):
         )
 
 
-class CallbackError(BaseException):
-    """The exception that carries the error of a callback through Hydra.
-
-    Hydra only prints a warning about an `Exception` of a callback.
-    """
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__(error)
-        self.error = error
-
-
 def suggestion(word: str, names: Sequence[str]) -> str:
     """Return "did you mean NAME? " with the name most similar to `word`; "" if no name is
     similar.

@@ -511,6 +511,8 @@ def run_cells_here(patch):
             execute(*arguments)
         except SystemExit as leaving:
             return leaving.code
+        except Exception:
+            return 1
         return 0
 
     @contextmanager
@@ -522,7 +524,6 @@ def run_cells_here(patch):
 
         yield submit
 
-    patch.setattr(Local, "prepare", lambda self, config: None)
     patch.setattr(Local, "started", started)
     patch.setattr(task, "run_in_child", run_in_child)
     for name in ("write_output_to", "end_with_parent"):

@@ -1,7 +1,10 @@
 """The program `ablate`: overrides (`key=value`) train a model; a first word without "=" names a
 command.
+
+Characters that cannot be encoded are printed as escapes.
 """
 
+import io
 import os
 import pkgutil
 import sys
@@ -46,6 +49,9 @@ STATUSES = "exit status: 0 done, 1 the work failed, 2 the input is wrong, 130 Ct
 
 def main() -> None:
     """Run the command of the command line, and exit with one of the statuses in `STATUSES`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     leave_current_folder()
     first, *rest = sys.argv[1:] or [""]
     with exit_statuses(f"ablate {first}" if first in names() else "ablate"):

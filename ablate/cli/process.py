@@ -1,10 +1,5 @@
-"""Begin and end the process of a command: text of any locale, closed streams, exit statuses, and
-errors without a traceback.
-"""
+"""End the process of a command with an exit status, and without a traceback of wrong input."""
 
-import codecs
-import io
-import locale
 import os
 import sys
 from bdb import BdbQuit
@@ -12,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ablate.config.location import groups, option_files
-from ablate.errors import CallbackError, UserError, suggestion
+from ablate.errors import UserError, suggestion
 
 # Hydra's variable; `ablate.cli.train` sets it, so its value is read before
 FULL_ERROR = "HYDRA_FULL_ERROR"
@@ -22,41 +17,6 @@ LIBRARIES = (
     *("hydra", "omegaconf", "antlr4", "yaml", "pydantic", "pydantic_core"),
     *("pytorch_lightning", "lightning_fabric", "ray", "submitit"),
 )
-
-UTF8_MODE = "PYTHONUTF8"
-
-
-def use_utf8() -> None:
-    """Restart this process in Python's UTF-8 mode if the locale has another encoding.
-
-    The mode affects libraries that open text files without an encoding, file names, and the words
-    of the command line. Child processes inherit it through the environment.
-    """
-    preferred = codecs.lookup(locale.getpreferredencoding(False)).name
-    if preferred == "utf-8" or os.environ.get(UTF8_MODE) == "1":
-        return
-    os.environ[UTF8_MODE] = "1"
-    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
-
-
-def prepare_streams() -> None:
-    """Print unencodable characters as escapes, and replace closed streams by the null device.
-
-    A file that is opened later could otherwise get the file descriptor of a closed standard stream,
-    and C libraries would print into this file.
-    """
-    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is None:
-            null = os.open(os.devnull, os.O_RDWR)
-            if null != descriptor:
-                os.dup2(null, descriptor)
-                os.close(null)
-            mode = "r" if name == "stdin" else "w"
-            stream = open(descriptor, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
-            setattr(sys, name, stream)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
 
 
 @contextmanager
@@ -68,8 +28,7 @@ def exit_statuses(prog: str) -> Iterator[None]:
         yield
     except (KeyboardInterrupt, BdbQuit):  # Ctrl-C, or the user has left the debugger
         sys.exit(130)
-    except (Exception, CallbackError) as raised:
-        error = raised.error if isinstance(raised, CallbackError) else raised
+    except Exception as error:
         if isinstance(error, UserError):
             print(f"{prog}: {error}", file=sys.stderr)
             sys.exit(2)

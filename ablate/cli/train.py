@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import hydra
 from hydra._internal.hydra import Hydra
@@ -33,8 +34,13 @@ def job(config: DictConfig) -> None:
     """
     # errors are handled here, because Hydra would print its own line about them
     with exit_statuses("ablate"):
+        settings: Any = HydraConfig.get()
+        if settings.mode == RunMode.MULTIRUN:
+            from ablate.sweep.begin import check_plugins
+
+            check_plugins(settings)  # its launcher is another one
         check_groups(config)
-        check_words(config, HydraConfig.get().overrides.task)
+        check_words(config, settings.overrides.task)
         if "LOCAL_RANK" not in os.environ:  # only in the first process
             print(f"{config.name}: preparing {_chosen(config)}", flush=True)
         if config.study is not None:

@@ -7,11 +7,8 @@ a class of another kind, an object in place of a factory (`_partial_: true`) and
 """
 
 import dataclasses
-import inspect
 import math
-import re
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import UnionType
@@ -20,7 +17,6 @@ from typing import Any, get_args, get_origin
 import yaml
 from hydra.utils import get_object
 from omegaconf import DictConfig, ListConfig, OmegaConf
-from omegaconf.errors import InterpolationToMissingValueError
 
 from ablate.config.construct import parameters
 from ablate.config.limits import check_value
@@ -113,9 +109,9 @@ REQUIRED = ("optimizer.lr", "trainer.max_steps", "trainer.precision")
 
 
 def check_study_keys(config: DictConfig) -> None:
-    """Raise UserError for a key of the study that is missing or unknown."""
+    """Raise an error for a key of the study that is missing or unknown, or has a wrong value."""
     if config.study is not None:
-        _check_missing(config.study)
+        OmegaConf.to_container(config.study, throw_on_missing=True)
         _walk(config.study, "study")
 
 
@@ -128,10 +124,7 @@ def check_groups(config: DictConfig) -> None:
     """
     annotations = allowed_keys(config, "") or {}
     for key in annotations:
-        given = key in [*config] and (
-            OmegaConf.is_interpolation(config, key) or not OmegaConf.is_missing(config, key)
-        )
-        if not given:
+        if key not in [*config] or OmegaConf.is_missing(config, key):
             raise UserError(f"{key} has no value, but `ablate` needs it: leave out ~{key}")
     for key, annotation in annotations.items():
         if key in config:  # skipped if the interpolation ${...} cannot be resolved
@@ -139,8 +132,7 @@ def check_groups(config: DictConfig) -> None:
     _walk(config.budget, "budget")
     for key in REQUIRED:
         group, _, name = key.partition(".")
-        node = config[group]
-        if OmegaConf.is_dict(node) and "_target_" in node and name not in [*node]:
+        if is_component(config, group) and name not in [*config[group]]:
             raise UserError(f"{key} has no value, but `ablate` needs it: leave out ~{key}")
 
 
@@ -157,52 +149,32 @@ def check_removed(config: DictConfig, words: Sequence[str]) -> None:
         group, _, package = key.partition("@")
         path, _, name = (package or group).replace("/", ".").rpartition(".")
         node: Any = OmegaConf.select(config, path) if path else None
-        if not OmegaConf.is_dict(node) or name in [*node] or "_target_" not in [*node]:
-            continue
-        parameter = _signature(str(node["_target_"]), path).get(name)
-        if parameter is not None and parameter.default is not inspect.Parameter.empty:
+        component = OmegaConf.is_dict(node) and "_target_" in node
+        if component and name not in [*node] and name in (allowed_keys(node, path) or ()):
             raise UserError(f"{path}.{name} has no value, but `ablate` needs it: leave out ~{key}")
 
 
-def _check_missing(node: DictConfig) -> None:
-    """Raise UserError for keys without a value, written as on the command line:
-    study.claims.0.source.
-    """
-    missing = sorted(re.sub(r"\[(\d+)\]", r".\1", key) for key in OmegaConf.missing_keys(node))
-    if missing:
-        verb = "has" if len(missing) == 1 else "have"
-        raise UserError(f"{', '.join(missing)} {verb} no value; set {missing[0]}=VALUE")
-
-
 def check(config: DictConfig) -> None:
-    """Raise UserError for the first key or value of a config that is invalid.
+    """Raise UserError for the first key or value of a config that is invalid; OmegaConf raises its
+    own error for a key without a value.
 
     Every `_target_` is resolved, which imports the modules that the run will use.
     """
-    with suppress(InterpolationToMissingValueError):  # the next check reports the missing value
-        OmegaConf.to_container(config, resolve=True)
-    _check_missing(config)
+    OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     for key, instead in OURS.items():
         if key in config.trainer:
             raise UserError(f"trainer.{key} cannot be set: {instead}")
     check_groups(config)  # first, because values of other keys refer to the budget
     _walk(config, "")
-    _check_steps(config)
-    if not config.test_splits and not OmegaConf.select(config, "study.tune"):
-        # only runs that tune are never tested; all other runs need a test for the claims' metrics
-        raise UserError("test_splits=[]: it must not be empty")
-
-
-def _check_steps(config: DictConfig) -> None:
-    """Raise UserError if the trainer has another number of steps than the budget, on which the
-    schedule of the learning rate depends.
-    """
-    steps, given = OmegaConf.select(config, "budget.steps"), config.trainer.get("max_steps")
-    if isinstance(given, int) and given != steps:
+    steps, given = config.budget.steps, config.trainer.get("max_steps")
+    if isinstance(given, int) and given != steps:  # the schedule of the learning rate would differ
         raise UserError(
             f"trainer.max_steps={given} cannot be set, because it follows budget.steps ({steps}): "
             f"set budget.steps={given}"
         )
+    if not config.test_splits and not OmegaConf.select(config, "study.tune"):
+        # only runs that tune are never tested; all other runs need a test for the claims' metrics
+        raise UserError("test_splits=[]: it must not be empty")
 
 
 def _walk(value: Any, path: str, annotation: Any = Any) -> None:
@@ -247,6 +219,9 @@ def is_component(node: DictConfig, key: Any) -> bool:
 def allowed_keys(node: DictConfig, path: str) -> dict[str, object] | None:
     """Return the allowed keys of a config node with their types; None if any key is allowed.
 
+    Keys that only **kwargs of a constructor would accept are not allowed, because they cannot be
+    checked.
+
     Args:
         node: a mapping of the config.
         path: full key of the node.
@@ -258,21 +233,13 @@ def allowed_keys(node: DictConfig, path: str) -> dict[str, object] | None:
         return {f.name: f.type for f in dataclasses.fields(kind)}
     # the node of a logger may contain further loggers, by their names
     beside = [str(key) for key in node if path == "logger" and is_component(node, key)]
-    if "_target_" in node:
-        named = _signature(str(node["_target_"]), path)
-        return {
-            **dict.fromkeys([*INSTANTIATE_KEYS, *beside], Any),
-            **{k: Any if p.annotation is p.empty else p.annotation for k, p in named.items()},
-        }
-    return dict.fromkeys(beside, Any) if path == "logger" else None
-
-
-def _signature(target: str, path: str) -> dict[str, inspect.Parameter]:
-    """Return the named arguments of the class or function that a `_target_` names.
-
-    Arguments that only **kwargs would accept are rejected, because they cannot be checked.
-    """
-    return _parameters(load(path, target))
+    if "_target_" not in node:
+        return dict.fromkeys(beside, Any) if path == "logger" else None
+    named = _parameters(load(path, str(node["_target_"])))
+    return {
+        **dict.fromkeys([*INSTANTIATE_KEYS, *beside], Any),
+        **{k: Any if p.annotation is p.empty else p.annotation for k, p in named.items()},
+    }
 
 
 def load(path: str, target: str) -> Any:

@@ -11,23 +11,23 @@ make the test as long as the experiment. If the scale of the experiment sets a t
 does, the smoke test has the scale `smoke_language`, because scale=smoke would train a translator.
 """
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import yaml
-from hydra._internal.defaults_list import create_defaults_list
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
+from ablate.config import leaves
 from ablate.config.check import allowed_keys
-from ablate.config.leaves import leaves
 from ablate.config.location import SMOKE
 from ablate.errors import UserError
 from ablate.process import say_once
 
 GROUP = "scale"
+# values of files that were read; each run of a sweep asks for the same files
+_values: dict[tuple[str, ...], Mapping[str, object]] = {}
 
 
 def drop_unused(config: DictConfig, hydra: Any) -> None:
@@ -38,29 +38,31 @@ def drop_unused(config: DictConfig, hydra: Any) -> None:
         config: the config of a run, which is changed.
         hydra: Hydra's node of the config.
     """
-    if not hydra.runtime.choices.get(GROUP):
+    choices = hydra.runtime.choices
+    if not choices.get(GROUP):
         return
-    files = Files(hydra)
-    unknown = {*_unknown(config, files)}
-    set_elsewhere = [*files.keys_set()] if unknown else []
+    unknown = {*_unknown(config, hydra)}
+    words = [word.lstrip("+~").partition("=")[0] for word in hydra.overrides.task]
+    experiment = values_of(hydra, f"experiment/{choices.get('experiment')}") if unknown else ()
+    elsewhere = [*words, *experiment]
     for key in sorted(unknown):
-        if any(f"{other}.".startswith(f"{key}.") for other in set_elsewhere):
+        if any(f"{other}.".startswith(f"{key}.") for other in elsewhere):
             continue
         path, _, name = key.rpartition(".")
         component = OmegaConf.select(config, path)
         with read_write(config), open_dict(config):
             del component[name]
-        scale = f"{GROUP}={files.choices[GROUP]}"
+        scale = f"{GROUP}={choices[GROUP]}"
         say_once(f"{key} of {scale} is left out, because {component['_target_']} has no {name}")
 
 
-def _unknown(config: DictConfig, files: "Files") -> Iterator[str]:
+def _unknown(config: DictConfig, hydra: Any) -> Iterator[str]:
     """Yield every key of the scale that a component of the config does not accept.
 
     For `model.dropout.rate`, the result may be `model.dropout`.
     """
-    for key in files.keys_of(f"{GROUP}/{files.choices[GROUP]}"):
-        if files.has_option_with(key):
+    for key in values_of(hydra, f"{GROUP}/{hydra.runtime.choices[GROUP]}"):
+        if _is_set_by_option(key, hydra):
             continue  # the option accepts the key, so its class need not be imported
         names = key.split(".")
         for end, name in enumerate(names[1:], 1):
@@ -71,60 +73,37 @@ def _unknown(config: DictConfig, files: "Files") -> Iterator[str]:
                 yield f"{path}.{name}"
 
 
-class Files:
-    """The config files of a run, and the keys that each of them sets; `hydra` is Hydra's node of
-    the config.
+def _is_set_by_option(key: str, hydra: Any) -> bool:
+    """Return whether the option that was chosen for the node of a key sets this key itself."""
+    choices = hydra.runtime.choices
+    path, _, name = key.rpartition(".")
+    while path and not choices.get(path.replace(".", "/")):
+        path, _, end = path.rpartition(".")
+        name = f"{end}.{name}"
+    group = path.replace(".", "/")
+    return bool(path) and name in values_of(hydra, f"{group}/{choices[group]}")
+
+
+def values_of(hydra: Any, file: str) -> Mapping[str, object]:
+    """Return the values by key that a file of a config group sets, including the files of its
+    folder on which it is based; {} if there is no such file.
+
+    Args:
+        hydra: Hydra's node of a config, which names the folders.
+        file: the group and the name of the file, such as model/norm/rms_norm.
     """
-
-    keys_by_file: ClassVar[dict[tuple[str, ...], list[str]]] = {}  # parsing takes a while
-
-    def __init__(self, hydra: Any) -> None:
-        self.choices = hydra.runtime.choices
-        self.main = hydra.job.config_name
-        self.words = [*hydra.overrides.hydra, *hydra.overrides.task]
-        self.folders = tuple(str(source.path) for source in hydra.runtime.config_sources)
-
-    @cached_property
-    def parsed(self) -> tuple[Any, Any]:
-        """The parsed overrides, and Hydra's repository of config files."""
+    place = (*(str(source.path) for source in hydra.runtime.config_sources), file)
+    if place not in _values:
         loader: Any = GlobalHydra.instance().config_loader()
-        parse = loader._parse_overrides_and_create_caching_repo  # respects hydra.searchpath
-        overrides, repository = parse(self.main, self.words)
-        return overrides, repository
-
-    def keys_of(self, file: str) -> list[str]:
-        """Return the keys that a file sets, including the files of its folder on which it is
-        based.
-        """
-        place = (*self.folders, file)
-        if place not in self.keys_by_file:
-            loaded = self.parsed[1].load_config(file)
-            folder = file.rpartition("/")[0]
-            bases = [entry.path for entry in loaded.defaults_list if hasattr(entry, "path")]
-            keys = [key for b in bases if b != "_self_" for key in self.keys_of(f"{folder}/{b}")]
-            self.keys_by_file[place] = [*keys, *leaves(loaded.config)]
-        return self.keys_by_file[place]
-
-    def has_option_with(self, key: str) -> bool:
-        """Return whether the option that was chosen for the node of a key sets this key itself."""
-        path, _, name = key.rpartition(".")
-        while path and not self.choices.get(path.replace(".", "/")):
-            path, _, end = path.rpartition(".")
-            name = f"{end}.{name}"
-        group = path.replace(".", "/")
-        return bool(path) and name in self.keys_of(f"{group}/{self.choices[group]}")
-
-    def keys_set(self) -> Iterator[str]:
-        """Yield every key that the command or a file sets, except the files of scales."""
-        yield from (word.lstrip("+~").partition("=")[0] for word in self.words)
-        overrides, repository = self.parsed
-        chosen = create_defaults_list(
-            repository, self.main, overrides, prepend_hydra=True, skip_missing=True
-        )
-        for entry in chosen.defaults:
-            if not str(entry.config_path).startswith((f"{GROUP}/", "hydra/", "schema")):
-                keys = leaves(repository.load_config(entry.config_path).config)
-                yield from (f"{entry.package}.{key}".lstrip(".") for key in keys)
+        words = [*hydra.overrides.hydra, *hydra.overrides.task]
+        repository_of = loader._parse_overrides_and_create_caching_repo  # respects searchpath
+        loaded = repository_of(hydra.job.config_name, words)[1].load_config(file)
+        values: dict[str, object] = {}
+        for entry in loaded.defaults_list if loaded else ():
+            if (path := getattr(entry, "path", "_self_")) != "_self_":
+                values |= values_of(hydra, f"{file.rpartition('/')[0]}/{path}")
+        _values[place] = values | (leaves(loaded.config) if loaded else {})
+    return _values[place]
 
 
 Tree = dict[str, Any]  # the content of a YAML file

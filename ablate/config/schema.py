@@ -6,7 +6,7 @@ of components are checked against the signature of their `_target_` by `ablate.c
 
 from copy import copy
 from dataclasses import dataclass, field, make_dataclass
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, NotRequired, get_args, get_origin, get_type_hints
 
 from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
@@ -93,11 +93,16 @@ def _node(form: Any, **parts: Any) -> Any:
     usual = CONFIG_DEFAULTS.get(form, {})
     fields = [
         (name, parts.get(name, TYPES.get(hint, hint)), _default(usual.get(name, MISSING)))
-        for name, hint in get_type_hints(form).items()
+        for name, hint in map(_required, get_type_hints(form, include_extras=True).items())
     ]
     node = make_dataclass(f"{form.__name__}Node", fields)
     node.__module__ = __name__  # the module where pickle looks for it
     return node
+
+
+def _required(field: tuple[str, Any]) -> tuple[str, Any]:
+    name, hint = field
+    return name, get_args(hint)[0] if get_origin(hint) is NotRequired else hint
 
 
 def _default(value: Any) -> Any:

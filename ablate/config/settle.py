@@ -12,10 +12,14 @@ float32 otherwise. On other devices, a bfloat16 product is slower than a float32
 conversions. Lightning treats `16-mixed` on a CPU as `bf16-mixed`, and accepts short names such as
 `bf16`. The config is set to the precision that will really be used. So this precision becomes part
 of the run's identity and of its stored config.
+
+sacreBLEU's tokeniser `auto` is that of the target language. Source: arXiv:1804.08771, and
+sacreBLEU's README for Chinese, Japanese and Korean; flores200's subwords for scripts without spaces
+that have no separate tokeniser (arXiv:2207.04672).
 """
 
+import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any
 
 from hydra.core.global_hydra import GlobalHydra
@@ -24,7 +28,6 @@ from omegaconf import DictConfig, OmegaConf, read_write
 
 from ablate.config import labels, scale, screen
 from ablate.config.check import check_removed
-from ablate.config.leaves import leaves
 from ablate.errors import UserError
 from ablate.process import say_once
 
@@ -185,21 +188,13 @@ def _replaced(config: DictConfig, group: str, option: str, given: set[str]) -> I
     Keys that the command sets (`given`) are left out, and so are values that follow from other
     keys.
     """
-    loader: Any = GlobalHydra.instance().config_loader()
     folder, _, place = group.partition("@")
-    for key, value in _leaves_of(loader.repository, f"{folder}/{option}").items():
+    for key, value in scale.values_of(_hydra_node(config), f"{folder}/{option}").items():
         name = f"{place or folder.replace('/', '.')}.{key}"
         if name in given or "${" in str(value):
             continue
         if (current := OmegaConf.select(config, name, default=value)) != value:
             yield f"{name} ({current} instead of {value})"
-
-
-@lru_cache(maxsize=256)  # each run of a sweep asks for the options of the command
-def _leaves_of(repository: Any, path: str) -> dict[str, object]:
-    """Return the values in the file of an option, by key; {} if there is no file."""
-    file = repository.load_config(path)
-    return leaves(file.config) if file else {}
 
 
 def _settle_warmup(config: DictConfig, *, given: bool, planned: bool) -> None:
@@ -269,3 +264,23 @@ def _check_short(config: DictConfig) -> None:
             "of the short run would not reach its peak: "
             f"set budget.short={warmup}" + (f", or budget.warmup={short}" if short > 0 else "")
         )
+
+
+USUAL_BLEU = "13a"
+BLEU_TOKENIZERS = (AUTO, USUAL_BLEU, "intl", "zh", "ja-mecab", "ko-mecab", "flores200", "char")
+# tokenisers by ISO 639 code of two or three letters
+BLEU_OF_LANGUAGE = {
+    **dict.fromkeys(("zh", "zho", "chi", "cmn", "yue"), "zh"),
+    **dict.fromkeys(("ja", "jpn"), "ja-mecab"),
+    **dict.fromkeys(("ko", "kor"), "ko-mecab"),
+    **dict.fromkeys(("th", "tha", "lo", "lao", "km", "khm", "my", "mya", "bo", "bod"), "flores200"),
+}
+
+
+def bleu_tokenizer(wanted: str, language: str) -> str:
+    """Return the name of sacreBLEU's tokeniser: `wanted` or, if that is `auto`, the tokeniser of
+    the language (zh for zh-TW).
+    """
+    if wanted != AUTO:
+        return wanted
+    return BLEU_OF_LANGUAGE.get(re.split("[-_]", language.lower())[0], USUAL_BLEU)

@@ -4,11 +4,19 @@ A TypedDict declares each part of a study as it is stored in files, and `USUAL` 
 Hydra checks a config against dataclasses that `ablate.config.schema` derives from both.
 """
 
-from typing import Any, NotRequired
+from typing import Annotated, Any, NotRequired
 
 from typing_extensions import TypedDict
 
+from ablate.config.limits import NOT_EMPTY, Count, Limit, OneOf, Range
+
 Levels = dict[str, object]  # of factors, by config key
+Text = Annotated[str, NOT_EMPTY]
+Direction = Annotated[str, Limit("be higher or lower", ("", "higher", "lower").__contains__)]
+Tolerance = Annotated[float, Range(0)]
+Alpha = Annotated[float, Limit("be between 0 and 0.5", lambda alpha: 0 < alpha < 0.5)]
+# kinds of claims, each with a decision rule (ablate.verdict.kinds)
+KINDS = ("exact", "superiority", "equivalence", "non_inferiority", "stability", "trend")
 
 
 class Predicted(TypedDict):
@@ -32,26 +40,28 @@ class Question(TypedDict):
     A verdict has the keys in the order of this class.
     """
 
-    id: str  # id of the claim; if it is in the ledger (list of all claims), its id there
-    statement: str  # the claim as a sentence
-    source: str  # where the claim is from: document and section, or paper
-    kind: str  # test: exact | superiority | equivalence | non_inferiority | stability | trend
-    metric: str  # metric that is compared, such as test/bleu
+    id: Text  # id of the claim; if it is in the ledger (list of all claims), its id there
+    statement: Text  # the claim as a sentence
+    source: Text  # where the claim is from: document and section, or paper
+    # test: exact | superiority | equivalence | non_inferiority | stability | trend
+    kind: Annotated[str, OneOf(KINDS)]
+    metric: Text  # metric that is compared, such as test/bleu
     # direction claimed for the treatment, which may be the worse arm: higher | lower; of a trend,
     # for rising levels; empty: the direction in which the metric is better
-    better: str
+    better: Direction
     # smallest difference that matters, in units of the metric; exact claims: smallest distance from
     # 0 that every case must have
-    margin: float
+    margin: Tolerance
     margin_reason: str  # reason for the size of the margin
-    alpha: float  # significance level: allowed probability of a false verdict
+    alpha: Alpha  # significance level: allowed probability of a false verdict
     where: Levels  # levels of factors that all runs of the claim have, as {factor: level}
     treatment: Levels  # levels of the arm that the claim is about
     baseline: Levels  # levels of the arm that the treatment is compared with
     # interaction claims: levels at which the difference of treatment and baseline is subtracted
     minus: Levels
     over: str  # trend claims: factor over whose numeric levels the metric changes
-    scale: str  # trend claims: linear | log (logarithm of the level) | log_log (also of the metric)
+    # trend claims: linear | log (logarithm of the level) | log_log (also of the metric)
+    scale: Annotated[str, OneOf(("linear", "log", "log_log"))]
     # tested meaning of the statement, if the ledger (list of all claims) has several
     reading: NotRequired[str]
     # equivalence, non_inferiority: levels of a worse arm, to show that losses are detected
@@ -71,12 +81,24 @@ class Claim(Question):
     """A claim of a study: its question, and how it is measured."""
 
     # exact claims: largest allowed absolute value of the metric, or of the arms' difference
-    tolerance: float
+    tolerance: Tolerance
     # exact claims: a case counts only if this metric exceeds 0.001, so that the check can fail
     control: str
     # description of the metric for this claim, such as "the largest change of ..."
     measures: NotRequired[str]
     control_measures: NotRequired[str]  # description of the metric `control`
+
+
+def _differ(values: list[Any]) -> bool:
+    plain = not any(isinstance(value, list | dict) for value in values)
+    return bool(values) and plain and all(values.count(value) == 1 for value in values)
+
+
+DIFFERENT = Limit("be a list of different numbers or words", _differ)
+VALIDATED = Limit(
+    "be a metric of validation, val/...", lambda name: not name.startswith(("test", "measure/"))
+)
+COSTS = ("parameters", "flops")  # that a match makes equal
 
 
 class Tune(TypedDict):
@@ -86,13 +108,13 @@ class Tune(TypedDict):
     """
 
     key: str  # config key that is tuned, such as optimizer.lr
-    values: list[Any]  # values of the key that are tried
+    values: Annotated[list[Any], DIFFERENT]  # values of the key that are tried
     # seeds of the tuning runs, one for each seed of the study and different from these; if too few,
     # larger numbers follow
-    seeds: list[int]
-    metric: str  # validation metric by which a value is chosen
+    seeds: Annotated[list[int], NOT_EMPTY]
+    metric: Annotated[str, VALIDATED]  # validation metric by which a value is chosen
     # better values of `metric` are: higher | lower; empty: as the metric says
-    better: str
+    better: Direction
 
 
 class Match(TypedDict):
@@ -102,7 +124,9 @@ class Match(TypedDict):
     steps.
     """
 
-    by: str  # quantity that all arms share: parameters | flops (cost of training)
+    by: Annotated[
+        str, OneOf(COSTS)
+    ]  # quantity that all arms share: parameters | flops (cost of training)
     to: Levels  # levels of the arm to which the other arms are matched
     key: str  # if by=parameters: config key of the width that is adjusted
 
@@ -153,7 +177,7 @@ class Study(TypedDict):
     """A study: the arms that an experiment compares, and the claims that it tests."""
 
     factors: list[str]  # config groups or keys that differ between arms
-    seeds: int  # planned number of seeds of each arm
+    seeds: Count  # planned number of seeds of each arm
     # number of seeds of the baseline of a screen, at least `seeds`; null: as many as the other arms
     baseline_seeds: NotRequired[int | None]
     # number of analyses, interim ones included; null: 3 with 10 seeds or more, else 1
@@ -165,7 +189,7 @@ class Study(TypedDict):
     # settings that give all arms the same number of parameters, or the same cost
     match: NotRequired[Match | None]
     # expected training of the arms: different (identical arms are an error) | identical (allowed)
-    expect: str
+    expect: Annotated[str, OneOf(("different", "identical"))]
     fixed: list[str]  # sentences about settings that all runs share, as caveats of the verdict
     literature: str  # results of earlier work, with their setting (data, model size, budget)
     # variants, each compared with the baseline; factors and claims are made from them

@@ -26,9 +26,9 @@ from tokenizers.models import Unigram as UnigramModel
 from tokenizers.trainers import BpeTrainer, Trainer, UnigramTrainer, WordLevelTrainer
 
 from ablate.config.limits import Range
+from ablate.console import Work
 from ablate.data import SPECIALS, UNK
 from ablate.errors import UserError
-from ablate.progress import Work
 
 MARK = "\n"
 LINE_FEED = "\ufdd0"

@@ -21,10 +21,10 @@ import numpy.typing as npt
 import tokenizers
 from tokenizers import decoders
 
+from ablate.console import Work
 from ablate.data import EOS, SPECIALS, UNK
 from ablate.data.corpus import Segment, TextLength
 from ablate.data.scheme import LINE_FEED, MARK, RESERVED, Scheme
-from ablate.progress import Work
 
 # The library's threads hang in forked children, and the number of threads of a run is fixed.
 os.environ["TOKENIZERS_PARALLELISM"] = "0"

@@ -22,7 +22,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ablate.config.leaves import leaves
+from ablate.config import leaves
 from ablate.config.screen import BASELINE, FACTOR
 from ablate.config.study import USUAL, Match
 from ablate.evidence.outcome import involves_chance

@@ -26,11 +26,11 @@ from pydantic.dataclasses import dataclass
 
 from ablate.config.labels import level_label
 from ablate.config.location import SMOKE, catalogue
+from ablate.console import track
 from ablate.evidence.checks import digest_of_evidence, read_manifest
 from ablate.evidence.outcome import needs_no_training
 from ablate.evidence.registration import shared_levels
 from ablate.phrases import each_of, grouped, listed, name_of, number_of
-from ablate.progress import track
 from ablate.stats import adjust
 from ablate.verdict.stored import (
     Replication,

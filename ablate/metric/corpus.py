@@ -18,7 +18,7 @@ from sacrebleu.metrics.helpers import extract_all_char_ngrams
 from torch import Tensor
 from torchmetrics import Metric
 
-from ablate.config.bleu import USUAL
+from ablate.config.settle import USUAL_BLEU
 from ablate.errors import UserError
 
 
@@ -75,7 +75,7 @@ class Scoring:
     `prepare`.
     """
 
-    def __init__(self, tokenize: str = USUAL):
+    def __init__(self, tokenize: str = USUAL_BLEU):
         self.tokenize = tokenize
 
     def prepare(self, sentence: str) -> str:
@@ -145,7 +145,7 @@ def as_in_papers(language: str, tokenize: str) -> Scoring:
         tokenize: sacreBLEU's usual tokeniser for the language. If it is 13a or intl, the sentences
             are tokenised by Moses. Any other tokeniser, such as zh, is kept.
     """
-    return Tokenised(language) if tokenize in (USUAL, "intl") else Lowered(tokenize)
+    return Tokenised(language) if tokenize in (USUAL_BLEU, "intl") else Lowered(tokenize)
 
 
 # Columns of a row of statistics: sys_len, ref_len, 4 counts of matches, 4 totals.

@@ -33,9 +33,8 @@ from typing import Any, NamedTuple
 
 from omegaconf import DictConfig, OmegaConf
 
-from ablate.config.bleu import USUAL as USUAL_BLEU
-from ablate.config.bleu import tokenizer
 from ablate.config.location import spec_of
+from ablate.config.settle import USUAL_BLEU, bleu_tokenizer
 
 # Keys that cannot change a result; the hash of the text replaces the node `data`.
 OUTSIDE = (
@@ -78,7 +77,7 @@ def parts(config: DictConfig, data_fingerprint: str, weights: str = "") -> Parts
         "libraries": library_versions(),
         "modules": source_hashes([*ENTRY_MODULES, *dotted_names([tree, plain["data"]])]),
         "initial": weights,
-        "bleu": tokenizer(words, plain["data"].get("target") or ""),
+        "bleu": bleu_tokenizer(words, plain["data"].get("target") or ""),
     }
 
 

@@ -13,9 +13,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from pandas import DataFrame
 
 from ablate.config.labels import experiment_title
+from ablate.console import track
 from ablate.evidence.folder import Evidence
 from ablate.phrases import code, grouped, interpretation, text
-from ablate.progress import track
 from ablate.record.files import finite, seal, write_json, write_text
 from ablate.report import content, tables
 from ablate.report.draw import svg

@@ -21,10 +21,10 @@ from hydra.core.plugins import Plugins
 from hydra.types import HydraContext, RunMode
 from omegaconf import DictConfig
 
+from ablate.config import leaves
 from ablate.config.check import check_groups, check_study_keys
 from ablate.config.combinations import runs_in, settings_of_levels
 from ablate.config.labels import stored_labels
-from ablate.config.leaves import leaves
 from ablate.config.limits import check_words
 from ablate.config.location import CONF, SMOKE, catalogue
 from ablate.config.screen import changed_keys, expand, variants
@@ -129,7 +129,7 @@ def checked(config: DictConfig) -> Study | None:
     expand(config)
     check_study_keys(config)
     study = None if config.study is None else plain_study(config)
-    _check_plugins(config.hydra)
+    check_plugins(config.hydra)
     settle(config)
     if study is not None:
         check_study(study)
@@ -139,7 +139,7 @@ def checked(config: DictConfig) -> Study | None:
     return study
 
 
-def _check_plugins(settings: DictConfig) -> None:
+def check_plugins(settings: DictConfig) -> None:
     """Raise UserError if the command selects a launcher or a sweeper other than those of ablate, or
     lets runs change the working folder.
     """

@@ -16,7 +16,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from omegaconf import Container, DictConfig, OmegaConf, open_dict, read_write
 
-from ablate.config.leaves import leaves
+from ablate.config import leaves
 from ablate.errors import UserError
 from ablate.evidence.gather import CONFIG_DIR
 from ablate.evidence.registration import OF_DESIGN, study_hash
@@ -306,22 +306,17 @@ def used(study: dict[str, Any]) -> Study:
     return cast(Study, {**used_keys, "claims": claims})
 
 
-def write_link(sweep: Path, config: DictConfig, outcome: Result) -> None:
-    """Write the file with the outcome of a run into a sweep's folder.
-
-    Args:
-        sweep: the folder.
-        config: the config of the run, with Hydra's node.
-        outcome: the outcome.
-    """
-    study = None if config.study is None else plain_study(config)
+def write_link(cell: Cell, outcome: Result) -> None:
+    """Write the file with the outcome of a run into the folder of its sweep."""
+    config = cell.config
     about: Place = {
-        "cell": int(config.hydra.job.num),
+        "cell": cell.number,
         "seed": config.seed,
         "levels": levels(config, config.hydra),
-        "overrides": list(config.hydra.overrides.task),
+        "overrides": list(cell.overrides),
     }
-    if study is not None:
+    if config.study is not None:
+        study = plain_study(config)
         about["study"] = study_hash(study)
         if match := study.get("match"):
             made = {key: OmegaConf.select(config, key) for key in matched_keys(match)}
@@ -329,4 +324,4 @@ def write_link(sweep: Path, config: DictConfig, outcome: Result) -> None:
         if tune := study.get("tune"):
             value = OmegaConf.select(config, tune["key"])
             about["tuned"] = {"key": tune["key"], "value": value}
-    write_json(link_path(sweep, about["cell"]), seal({**about, **outcome}))
+    write_json(cell.link, seal({**about, **outcome}))

@@ -5,7 +5,7 @@ Smoke tests (`ablate.config.scale`) and parts of a study (with some of its runs)
 
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from pathlib import Path
 from textwrap import wrap
 
@@ -22,7 +22,7 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import command, gather
 from ablate.evidence.log import looked
 from ablate.evidence.outcome import NOT_LEARNED, PROBE, STATUSES, Row, rows
-from ablate.evidence.types import Run
+from ablate.phrases import counted
 from ablate.record.files import append_line, write_text
 from ablate.record.results import LOGGER_FAILURES, read_links
 from ablate.sweep.cell import config_dirs
@@ -75,9 +75,9 @@ def end(config: DictConfig) -> int:
                 append_line(sweep / "report.md", f"\n## To decide it\n\n{advice}")
         else:
             console.print(f"\n{PART}", soft_wrap=True)
-    failed = [run for run in evidence.runs if run["status"] == "failed"]
-    for error, cells in failures(failed).items():
-        console.print(f"failed: {cells}: {error}", style="red", soft_wrap=True)
+    failed = Counter(run["error"] for run in evidence.runs if run["status"] == "failed")
+    for error, count in failed.items():
+        console.print(f"failed: {counted(count, 'run')}: {error}", style="red", soft_wrap=True)
     console.print(f"table, verdicts and records of all runs: {sweep}", soft_wrap=True)
     for sentence in logger_failures(sweep):
         console.print(sentence, style="yellow", soft_wrap=True)
@@ -85,18 +85,7 @@ def end(config: DictConfig) -> int:
     logged = logger is not None and logger.get("_target_") == LOGGER
     if logged and (advice := advise_sync(sweep)):
         console.print(advice, soft_wrap=True)
-    return len(failed)
-
-
-def failures(runs: Sequence[Run]) -> dict[str, str]:
-    """Return a text such as "cells 1, 4" with the numbers of the failed runs, by error message."""
-    cells: dict[str, list[str]] = {}
-    for run in runs:
-        cells.setdefault(run["error"], []).append(str(run["cell"]))
-    return {
-        error: f"cell{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
-        for error, numbers in cells.items()
-    }
+    return failed.total()
 
 
 def logger_failures(sweep: Path) -> list[str]:

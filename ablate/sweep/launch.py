@@ -22,14 +22,13 @@ from hydra.types import HydraContext
 from omegaconf import DictConfig
 
 from ablate.config.construct import construct
-from ablate.console import make_console
+from ablate.console import Work, make_console
 from ablate.engine import POLL_SECONDS, Engine, Submit
 from ablate.errors import UserError
 from ablate.evidence.gather import SCREENING, gather
 from ablate.evidence.log import looked
 from ablate.evidence.registration import planned_looks, shared_seeds
 from ablate.evidence.types import Levels, Study, Tune
-from ablate.progress import Work
 from ablate.record.identity import source_hash
 from ablate.record.label import run_key
 from ablate.record.results import Link, executed_source, read_sealed
@@ -70,20 +69,20 @@ def launch(
             wait.
     """
     engine: Engine = construct(config.engine)
-    engine.prepare(config)
     console = make_console(stderr=True)
     if (committed := Path(config.paths.experiments) / config.name / REPORT).exists():
         text = f"{committed} has the committed verdicts; this sweep uses none of their runs"
         console.print(f"{config.name}: {text}", soft_wrap=True)
     console.print(f"{config.name}: checking {len(jobs)} runs")
-    sweep = plan_runs(context, config, jobs)
-    register_study(sweep)
-    before(sweep)
-    # a part of a study has no interim analyses
-    waves = [sweep.cells] if sweep.is_part else stages(sweep.cells, sweep.study)
-    view = View(config.name, len(sweep.cells) + len(sweep.screening))
-    with view, engine.started(config) as submit:
-        n_executed = Worker(sweep, engine, submit, view).run_stages(waves)
+    with engine.started(config) as submit:  # first, because it takes seconds in the background
+        sweep = plan_runs(context, config, jobs)
+        register_study(sweep)
+        before(sweep)
+        # a part of a study has no interim analyses
+        waves = [sweep.cells] if sweep.is_part else stages(sweep.cells, sweep.study)
+        view = View(config.name, len(sweep.cells) + len(sweep.screening))
+        with view:
+            n_executed = Worker(sweep, engine, submit, view).run_stages(waves)
     if conclude(config, n_executed):
         sys.exit(1)
 

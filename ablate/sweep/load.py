@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from ablate.config import leaves
 from ablate.config.labels import use_labels
-from ablate.config.leaves import leaves
 from ablate.errors import UserError
 from ablate.evidence.checks import ABOUT, RUNS, file_of_runs
 from ablate.evidence.folder import Evidence

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from omegaconf import DictConfig, OmegaConf
 
-from ablate.config.leaves import leaves
+from ablate.config import leaves
 from ablate.config.screen import FACTOR
 from ablate.data import EOS, PAD
 from ablate.data.batching import Batch, Ids

@@ -27,7 +27,6 @@ from ablate.process import (
     write_output_to,
 )
 from ablate.record.files import take
-from ablate.record.results import Result
 from ablate.sweep.cell import Cell, write_link
 
 # Exit statuses of a run that was interrupted: it has saved its state, and did not fail.
@@ -86,8 +85,7 @@ class RunTask:
 
 def fail(cell: Cell, error: str) -> None:
     """Store that a run failed."""
-    failure: Result = {"status": "failed", "error": error}
-    write_link(Path(cell.arm.hydra.sweep.dir), cell.config, failure)
+    write_link(cell, {"status": "failed", "error": error})
 
 
 def execute(context: HydraContext, cell: Cell, place: Callable[[], None] | None) -> None:
@@ -117,10 +115,9 @@ def execute(context: HydraContext, cell: Cell, place: Callable[[], None] | None)
         hydra_context=context,
     )
     try:
-        _ = done.return_value
-    except UserError as error:
-        print(f"ablate: {error}", file=sys.stderr)
-        sys.exit(1)
+        write_link(cell, done.return_value)
     except Exception as error:
-        sys.excepthook(type(error), error, error.__traceback__)
-        sys.exit(1)
+        fail(cell, f"{type(error).__name__}: {error}")
+        if not isinstance(error, UserError):
+            raise
+        sys.exit(f"ablate: {error}")

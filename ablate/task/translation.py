@@ -20,8 +20,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from ablate.config.bleu import AUTO, TOKENIZERS, tokenizer
 from ablate.config.limits import OneOf, Range
+from ablate.config.settle import AUTO, BLEU_TOKENIZERS, bleu_tokenizer
 from ablate.data import BOS, EOS, PAD
 from ablate.data.batching import Batch, Draw, Ids
 from ablate.metric.corpus import (
@@ -64,7 +64,7 @@ class Translation(Task):
         self,
         *,
         gold: Annotated[float, Range(0, 1)] = 1.0,
-        tokenize: Annotated[str, OneOf(TOKENIZERS)] = AUTO,
+        tokenize: Annotated[str, OneOf(BLEU_TOKENIZERS)] = AUTO,
     ) -> None:
         self.gold = gold
         self.tokenize = tokenize
@@ -126,7 +126,7 @@ class Translations(TokenScores):
 
     def __init__(self, language: str, *, thorough: bool, tokenize: str = AUTO) -> None:
         super().__init__(thorough=thorough)
-        tokenize = tokenizer(tokenize, language)
+        tokenize = bleu_tokenizer(tokenize, language)
         self.unended = TokenMean()
         self.passes = TokenMean()
         self.bleu = CorpusBleu(Scoring(tokenize))

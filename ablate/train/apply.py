@@ -19,6 +19,7 @@ from pytorch_lightning.plugins.precision import Precision
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from ablate.console import Work
 from ablate.data import BOS, EOS, PAD, UNK
 from ablate.data.corpus import SEPARATORS, Corpus, check_split
 from ablate.data.text import stream_lines
@@ -26,7 +27,6 @@ from ablate.data.tokenizer import Given, Tokenizer
 from ablate.errors import UserError
 from ablate.metric.tokens import derived
 from ablate.model.base import Model
-from ablate.progress import Work
 from ablate.record.results import Result
 from ablate.record.training import Record
 from ablate.search import Sampling

@@ -9,8 +9,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from ablate.config import leaves
 from ablate.config.construct import construct
-from ablate.config.leaves import leaves
 from ablate.config.settle import settle
 from ablate.console import make_console
 from ablate.data.corpus import fingerprints_of

@@ -8,11 +8,11 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, cast
 
+from ablate.console import track
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import involves_chance
 from ablate.evidence.types import Asked, Claim, Question, Reason, Registration, Run, Values, reason
 from ablate.phrases import name_of
-from ablate.progress import track
 from ablate.stats import Tests, adjust
 from ablate.stats.estimate import Estimate
 from ablate.stats.means import MeanDifference

@@ -1,7 +1,6 @@
 """Check that a study can be judged: before its runs, and when its evidence is loaded."""
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,48 +12,20 @@ from ablate.metric.table import METRICS
 from ablate.phrases import listed, name_of
 from ablate.verdict.kinds import KINDS, kind_of
 
-COSTS = ("parameters", "flops")  # that a match makes equal
 BUDGET = ("budget.steps", "budget.short")
 NO_ARMS = ("exact", "trend")  # kinds that do not compare the means of two arms
-CANNOT = ("superiority", "exact")  # kinds that may claim that an arm cannot do something
-PREDICTED = ("equivalence", "superiority")  # kinds that may name a predicted gain
 CONTROLLED = tuple(name for name, kind in KINDS.items() if kind.controlled)
+# keys of a claim, and the kinds that use them
+USES = {
+    "loses": CONTROLLED,
+    "cannot": ("superiority", "exact"),  # a claim that an arm cannot do something
+    "minus": tuple(name for name in KINDS if name not in ("exact", "stability")),
+    "predicted": ("equivalence", "superiority"),
+}
 # axis of a figure over layers, and its metrics
 LAYER, GRADIENTS = "layer", ("gradient/first", "gradient/last")
 # Pairs of levels that apply to the same run, so that they must not contradict each other.
 TOGETHER = [(part, arm) for part in ("where", "minus") for arm in ("treatment", "baseline", "over")]
-# a condition on a value, and the allowed values: a description of them, or the allowed words
-Check = tuple[Callable[[Any], bool], str | tuple[str, ...]]
-
-
-def _one_of(*words: str) -> Check:
-    return words.__contains__, words
-
-
-TEXT: Check = (lambda x: isinstance(x, str) and x.strip() not in ("", "???"), "text")
-AT_LEAST_0: Check = (lambda number: 0 <= number < math.inf, "a finite number of at least 0")
-LIST: Check = (lambda items: isinstance(items, list) and bool(items), "a list of at least one item")
-OF_STUDY: dict[str, Check] = {
-    "claims": LIST,
-    "factors": LIST,
-    "seeds": (lambda seeds: seeds >= 1, "a whole number of at least 1"),
-    "expect": _one_of("different", "identical"),
-}
-OF_CLAIM: dict[str, Check] = {
-    **dict.fromkeys(("id", "statement", "source", "metric"), TEXT),
-    "kind": _one_of(*KINDS),
-    "better": _one_of("higher", "lower"),
-    "scale": _one_of("linear", "log", "log_log"),
-    "alpha": (lambda alpha: 0 < alpha < 0.5, "a number between 0 and 0.5"),
-    "margin": AT_LEAST_0,
-    "tolerance": AT_LEAST_0,
-}
-OF_TUNE: dict[str, Check] = {
-    "values": (lambda values: _differ(values), "a list of different numbers or words"),
-    "seeds": LIST,
-    "better": OF_CLAIM["better"],
-    "metric": (lambda x: not x.startswith(("test", "measure/")), "a metric of validation, val/..."),
-}
 
 
 def load_evidence(folder: Path) -> Evidence:
@@ -84,10 +55,9 @@ def check_study(study: Study) -> None:
 
 def _problems(study: Study) -> Iterator[str]:
     """Yield what is wrong with a study, after the path of the wrong part within the study."""
-    yield from (f".{problem}" for problem in _values(study, OF_STUDY, ": "))
-    factors, tune = study["factors"], study.get("tune")
-    if tune is not None:
-        yield from (f".tune: {problem}" for problem in _values(tune, OF_TUNE))
+    lists = {"claims": study["claims"], "factors": study["factors"]}
+    yield from (f".{key}=[]: it must not be empty" for key, items in lists.items() if not items)
+    factors = study["factors"]
     for number, figure in enumerate(study.get("figures", []), start=1):
         yield from (f".figures, number {number}{x}" for x in _of_figure(figure, factors))
     yield from (f".match: {problem}" for problem in match_problems(study))
@@ -101,24 +71,7 @@ def _problems(study: Study) -> Iterator[str]:
         yield from (f"{place}{problem}" for problem in _of_claim(claim, factors))
 
 
-def _differ(values: list[Any]) -> bool:
-    plain = not any(isinstance(value, list | dict) for value in values)
-    return bool(values) and plain and all(values.count(value) == 1 for value in values)
-
-
-def _values(
-    given: Mapping[str, Any], checks: Mapping[str, Check], between: str = "; "
-) -> Iterator[str]:
-    """Yield what is wrong with values by key; `between` separates a value and its explanation."""
-    for key, (holds, allowed) in checks.items():
-        if not holds(value := given[key]):
-            words = isinstance(allowed, tuple)
-            explained = likely(str(value), allowed) if words else f"allowed is {allowed}"
-            yield f"{key}={value}{between}{explained}"
-
-
 def _of_claim(claim: Any, factors: list[str]) -> Iterator[str]:
-    yield from _values(claim, OF_CLAIM)
     kind, margin = claim["kind"], claim["margin"]
     if margin > 0 and not claim["margin_reason"]:
         yield f"margin={margin} has no margin_reason; state why smaller differences do not matter"
@@ -126,14 +79,7 @@ def _of_claim(claim: Any, factors: list[str]) -> Iterator[str]:
         yield from (f"{part}{problem}" for problem in _levels(claim.get(part, {}), factors))
     yield from _together(claim)
     yield from _range(claim)
-    interacting = tuple(name for name in KINDS if name not in ("exact", "stability"))
-    uses = (
-        ("loses", CONTROLLED),
-        ("cannot", CANNOT),
-        ("minus", interacting),
-        ("predicted", PREDICTED),
-    )
-    for key, kinds in uses:
+    for key, kinds in USES.items():
         if claim.get(key) and kind not in kinds:
             which = f"the key `{key}`, which is for {listed([*kinds])}"
             yield f"kind={kind} does not use {which}: remove it"
@@ -238,7 +184,6 @@ def match_problems(study: Study) -> Iterator[str]:
     match, factors = study.get("match"), study["factors"]
     if match is None:
         return
-    yield from _values(match, {"by": _one_of(*COSTS)})
     if not match["to"] or not match["to"].keys() <= set(factors):
         yield f"to={match['to']}; it must give levels of factors: {', '.join(factors)}"
     for key in matched_keys(match):

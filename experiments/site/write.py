@@ -6,9 +6,9 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from ablate.console import track
 from ablate.ledger.text import Entry, detail, limits
 from ablate.phrases import grouped
-from ablate.progress import track
 from ablate.record.files import writing
 from ablate.report.marks import MARKS
 from ablate.verdict.kinds import KINDS

@@ -35,7 +35,14 @@ class AblateLauncher(Launcher):
     def setup(
         self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
     ) -> None:
-        """Store Hydra's context and config; `task_function` is ignored."""
+        """Store Hydra's context and config; `task_function` is ignored.
+
+        Raises:
+            UserError: the config selects another sweeper.
+        """
+        from ablate.sweep.begin import check_plugins
+
+        check_plugins(config.hydra)
         self.context = hydra_context
         self.config = config
 

@@ -4,8 +4,10 @@ This module is imported at every start of Hydra, so it imports nothing heavy.
 """
 
 import random
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hydra._internal.core_plugins import basic_sweeper
 from hydra.core.config_store import ConfigStore
@@ -28,6 +30,20 @@ ConfigStore.instance().store(group="hydra/sweeper", name="ablate", node=AblateSw
 
 class AblateSweeper(basic_sweeper.BasicSweeper):
     """Creates one job for every combination of the swept values."""
+
+    def sweep(self, arguments: list[str]) -> Any:
+        """Check and register the study, and run all jobs.
+
+        Raises:
+            UserError: the config or the study is invalid.
+        """
+        assert self.config is not None
+        print(f"{self.config.name}: preparing the study", file=sys.stderr, flush=True)
+        from ablate.sweep.begin import begin
+
+        begin(self.config)
+        self.params = self.config.hydra.sweeper.params or {}  # a screen has set them
+        return super().sweep(arguments)
 
     def split_arguments(  # type: ignore[override]
         self, overrides: list[Override], max_batch_size: int | None

@@ -70,16 +70,3 @@ def test_trust_searches_the_folder(tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     status, _, error = command(*TRUST)
     assert status == 2 and sys.path[-1] == str(tmp_path), error
-
-
-@pytest.mark.parametrize("switch", [True, False])
-def test_pythons_own_switch_holds(tmp_path, monkeypatch, switch):
-    from types import SimpleNamespace
-
-    from ablate.config import location
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.path", ["installed"])
-    monkeypatch.setattr(location.sys, "flags", SimpleNamespace(safe_path=switch))
-    location.search_current_folder()
-    assert (str(tmp_path) in sys.path) is not switch

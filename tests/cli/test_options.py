@@ -58,34 +58,3 @@ def test_every_experiment_has_a_line_with_its_title(command, own_folder):
     lines = dict(line.split(maxsplit=1) for line in out.splitlines()[1:])
     assert status == 0 and {*NAMES, "first"} <= {*lines}
     assert all(lines[name].startswith(experiment_title(name).title) for name in NAMES)
-
-
-@pytest.mark.parametrize(
-    "flags",
-    [
-        ["-m"],
-        ["-cd", "{own_folder}"],
-        ["--config-dir={own_folder}", "hydra.searchpath=[file://{own_folder}]"],
-        ["-cn", "config"],
-    ],
-)
-def test_a_plan_takes_the_flags_that_training_takes(command, own_folder, monkeypatch, flags):
-    import ablate.sweep.launch  # noqa: F401  # it would keep the function of this test
-    from ablate.config.location import CONF
-    from ablate.errors import UserError
-
-    def plan_runs(context, config, jobs):
-        raise UserError(f"reached {config.name}")
-
-    monkeypatch.setattr("ablate.sweep.runs.plan_runs", plan_runs)
-    words = [flag.format(own_folder=own_folder, conf=CONF) for flag in flags]
-    name = "sweet" if str(own_folder) in " ".join(words) else "run"
-    more = ["+flavour=sweet"] if name == "sweet" else []
-    assert command("plan", *more, *words) == (2, "", f"ablate plan: reached {name}\n")
-
-
-def test_a_plan_shows_the_config_as_training_does(command, own_folder):
-    shown = command(
-        "plan", "--config-dir", own_folder, "+flavour=sweet", "--cfg", "job", "sample=true"
-    )
-    assert shown[0] == 0 and "name: sweet" in shown[1]

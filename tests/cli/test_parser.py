@@ -20,27 +20,12 @@ def parser():
     return made
 
 
-def test_defaults(parser):
-    arguments = parser.read(["here"])
-    assert (arguments.source, arguments.to, arguments.margin, arguments.seeds) == (
-        "here",
-        None,
-        1.0,
-        [3],
-    )
-    assert (arguments.search, arguments.kept) == ({}, Path("results"))
-
-
 def test_pairs_stand_anywhere(parser, tmp_path):
     words = ["to=a=b", "seeds=[3,5]", "here", "search.size=5", "search.alpha=1", f"kept={tmp_path}"]
     arguments = parser.read(words)
     assert (arguments.source, arguments.to, arguments.seeds) == ("here", Path("a=b"), [3, 5])
     assert arguments.search == {"size": "5", "alpha": "1"}
     assert arguments.kept == tmp_path
-
-
-def test_a_path_with_an_equals_sign_is_no_pair(parser):
-    assert parser.read(["results/x=1"]).source == "results/x=1"
 
 
 @pytest.mark.parametrize(

@@ -103,14 +103,6 @@ def test_the_working_folder_alone_lets_no_config_construct_anything(project, com
     assert not [name for name in sys.modules if name.startswith("their_work")]
 
 
-def test_pythons_own_switch_keeps_the_project_out(project, monkeypatch):
-    from types import SimpleNamespace
-
-    monkeypatch.setattr(module.sys, "flags", SimpleNamespace(safe_path=True))
-    module.search_catalogue()
-    assert str(project) not in sys.path
-
-
 def test_a_moved_class_of_a_catalogue_leaves_registrations_as_they_are(project):
     assert class_name("loss._target_", "their_work.first.losses.Loss") == "Loss"
     assert class_name("loss._target_", "elsewhere.losses.Loss") == "elsewhere.losses.Loss"

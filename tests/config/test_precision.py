@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-import yaml
 
 from ablate.config.settle import fastest, settle_precision
 
@@ -71,13 +70,3 @@ def test_the_identity_has_what_auto_became(compose, processor, able):
     named = compose(f"trainer.precision={precision}", "logger=none")
     assert config.trainer.precision == precision
     assert digest(parts(config, "text")) == digest(parts(named, "text"))
-
-
-def test_a_run_keeps_what_auto_became(small, compose, processor, tmp_path):
-    from ablate.train.resolve import resolve
-    from ablate.train.run import run
-
-    processor()
-    run(resolve(compose(*small, "trainer.precision=auto")))
-    (written,) = (tmp_path / "results" / "runs").glob("*/config.yaml")
-    assert yaml.safe_load(written.read_text())["trainer"]["precision"] == "32-true"

@@ -40,14 +40,3 @@ def test_values_that_the_scale_has_replaced_are_named(announced, overrides, name
     message = announced(*overrides)
     assert all(part in message for part in named)
     assert message.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    "overrides",
-    [
-        ("model=big", "model.d_model=512"),
-        ("model/norm@model.encoder.norm=rms_norm", "model/residual=post_ln"),
-    ],
-)
-def test_nothing_is_said_if_all_values_are_those_of_the_options(announced, overrides):
-    assert announced(*overrides) == ""

@@ -3,7 +3,6 @@
 from itertools import groupby, zip_longest
 from pathlib import Path
 
-import hydra
 import pytest
 import yaml
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -12,13 +11,11 @@ from omegaconf import OmegaConf
 
 from ablate.config.check import check
 from ablate.config.location import CONF, option_file, option_folders
-from ablate.config.screen import changed_keys, expand, variants
-from ablate.record.label import place
+from ablate.config.screen import expand
 from ablate.sweep.cell import plain_study
-from ablate.sweep.runs import with_changes
 from ablate.verdict.study_checks import check_study
 
-from ..experiments import EXPERIMENTS, NAMES, QUICK, case
+from ..experiments import EXPERIMENTS, NAMES, case
 
 LEAVES = sorted(
     path.relative_to(folder)
@@ -132,43 +129,3 @@ def test_every_experiment_composes_and_speaks_of_what_it_sweeps(experiment):
     for claim in config.study.claims:
         assert claim.statement.endswith(".")
         assert claim.source
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("experiment", sorted(QUICK), indirect=True)
-def test_arms_differ_in_the_factors_and_in_nothing_else(experiment):
-    """Arms differ from the first in one level; a sweep composes every combination as it begins."""
-    name, config, swept = experiment
-    flat = []
-    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-        for choice in with_changes(_beside(swept), variants(config)):
-            arm = hydra.compose("config", [f"+experiment={name}", *choice])
-            expand(arm)
-            check(arm)
-            flat.append(_flat(OmegaConf.to_container(arm)))
-    differing = {
-        k
-        for other in flat[1:]
-        for k in flat[0].keys() | other.keys()
-        if flat[0].get(k) != other.get(k)
-    }
-    factors = (*config.study.factors, *changed_keys(variants(config)))
-    allowed = tuple(place(factor) for factor in factors)
-    assert differing or len(flat) == 1
-    assert all(key.startswith(allowed) for key in differing), differing
-
-
-def _beside(levels):
-    first = {key: f"{key}={values[0]}" for key, values in levels.items()}
-    yield [*first.values()]
-    for key, values in levels.items():
-        yield from ([*{**first, key: f"{key}={value}"}.values()] for value in values[1:])
-
-
-def _flat(tree, path=""):
-    if not isinstance(tree, dict):
-        return {path: tree}
-    leaves = {}
-    for key, value in tree.items():
-        leaves |= _flat(value, f"{path}.{key}".lstrip("."))
-    return leaves

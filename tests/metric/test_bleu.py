@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import sacrebleu
 
-from ablate.config.bleu import tokenizer
+from ablate.config.settle import bleu_tokenizer
 from ablate.metric.corpus import (
     CorpusBleu,
     Scoring,
@@ -57,8 +57,8 @@ def test_signatures_name_the_scoring():
     ],
 )
 def test_the_tokeniser_follows_the_language(language, by):
-    assert tokenizer("auto", language) == by
-    assert tokenizer("char", language) == "char"
+    assert bleu_tokenizer("auto", language) == by
+    assert bleu_tokenizer("char", language) == "char"
 
 
 CHINESE = ["我们今天去学校看书。", "他在河边吃苹果。", "老师说这本书很好看。"]

@@ -56,7 +56,7 @@ def test_what_cannot_work_is_said_as_the_sweep_would(small, command):
     assert command("plan", *small, "+experiment=nothing")[0] == 2
     status, _, err = command("plan", *small, *SWEEP, "study.claims.0.kind=equality")
     assert status == 2
-    assert "kind=equality; allowed is exact" in err
+    assert "kind=equality: it must be exact" in err
 
 
 def test_every_arm_is_timed_once_by_a_short_run_of_its_own(small, command, monkeypatch):

@@ -1,11 +1,8 @@
 """The configs of the cells of a sweep."""
 
-import json
 import subprocess
 import sys
 from itertools import count, product
-from pathlib import Path
-from unittest.mock import Mock
 
 import hydra
 import pytest
@@ -13,13 +10,11 @@ import torch
 from hydra._internal.callbacks import Callbacks
 from hydra.core.global_hydra import GlobalHydra
 from hydra.types import HydraContext, RunMode
-from omegaconf import OmegaConf, open_dict
+from omegaconf import OmegaConf
 
 from ablate.config.location import CONF
-from ablate.sweep.begin import begin, register_study
-from ablate.sweep.compose import PlannedSweep, compose
+from ablate.sweep.compose import compose
 
-NO_CONTEXT = HydraContext(config_loader=Mock(), callbacks=Mock())
 ARMS = ("model/residual=post_ln", "model/residual=pre_ln")
 
 
@@ -37,16 +32,6 @@ def master(small):
 
 def plain(cell):
     return OmegaConf.to_container(cell.config, resolve=False)
-
-
-def test_a_cell_that_is_copied_is_the_cell_that_hydra_composes(master, small, tmp_path):
-    jobs = [(*small, arm, f"seed={seed}") for arm in ARMS for seed in (1, 12, 3)]
-    cells = compose(*master, jobs, count(), tmp_path)
-    for number, job in enumerate(jobs):
-        (alone,) = compose(*master, [job], [number], tmp_path)
-        assert plain(cells[number]) == plain(alone)
-        assert cells[number].overrides == job
-        assert cells[number].levels == alone.levels
 
 
 def test_arms_composed_from_shared_changes_are_the_arms_that_hydra_composes(
@@ -141,16 +126,6 @@ def test_the_cells_of_a_sweep_agree_on_what_auto_is(master, small, tmp_path, mon
     monkeypatch.setattr(torch.cpu, "get_capabilities", dict)
     (child,) = compose(*master, [cells[0].argv], [0], tmp_path)
     assert child.config.trainer.precision == precision
-
-
-def test_the_regime_of_a_sweep_has_what_auto_is(master):
-    _, config = master
-    with open_dict(config):
-        config.trainer.precision = "auto"
-    begin(config)
-    register_study(PlannedSweep(NO_CONTEXT, config, None, [], [], [], {}))
-    study = json.loads((Path(config.hydra.sweep.dir) / "study.json").read_text())
-    assert study["regime"]["precision"] in ("32-true", "bf16-mixed")
 
 
 @pytest.mark.slow

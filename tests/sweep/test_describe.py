@@ -5,8 +5,7 @@ from itertools import count
 import pytest
 from omegaconf import OmegaConf
 
-from ablate.errors import UserError
-from ablate.sweep.begin import components, composed, describe
+from ablate.sweep.begin import composed, describe
 from ablate.sweep.cell import plain_study
 from ablate.sweep.compose import PlannedSweep
 from ablate.sweep.compose import compose as compose_cells
@@ -28,14 +27,6 @@ def begun(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("override", "seeds"),
-    [("seed=0,4,2", [0, 2, 4]), ("seed='1','2'", [1, 2]), ("n_jobs=1", [*range(12)])],
-)
-def test_seeds_are_those_of_the_sweep(begun, override, seeds):
-    assert begun(override).seeds == seeds
-
-
-@pytest.mark.parametrize(
     ("planned", "seeds"),
     [("0,4,2", [0, 4, 2]), ("range(2)", [0, 1]), ("'1','2'", [1, 2]), (7, [7]), (None, [])],
 )
@@ -45,20 +36,6 @@ def test_the_planned_seeds_are_those_of_the_experiment(planned, seeds):
         == seeds
     )
     assert planned_seeds(OmegaConf.create({"hydra": {"sweeper": {"params": None}}})) == []
-
-
-@pytest.mark.parametrize("planned", ["a,b", "range(0,1.5,0.5)"])
-def test_a_seed_that_is_no_whole_number_is_refused(planned):
-    with pytest.raises(UserError, match=r"each seed must be a whole number, as in seed=0,1,2"):
-        planned_seeds(OmegaConf.create({"hydra": {"sweeper": {"params": {"seed": planned}}}}))
-
-
-def test_quotes_around_an_option_change_nothing(begun):
-    quoted, plain = (
-        begun("model/residual='pre_ln','post_ln'"),
-        begun("model/residual=pre_ln,post_ln"),
-    )
-    assert (quoted.levels, quoted.study) == (plain.levels, plain.study)
 
 
 def test_settings_are_what_no_factor_and_no_seed_says(begun):
@@ -92,12 +69,6 @@ def test_a_factor_that_cannot_change_a_result_sets_nothing(begun):
     assert [levels[name] for name in levels if name.startswith(key)] == [{}, {}]
 
 
-def test_a_pattern_stands_for_the_options_that_match(begun):
-    levels = begun("model/residual=glob(p*_ln)", "schedule=noam").levels
-    options = [name for name in levels if name.startswith("model/residual=")]
-    assert sorted(options) == [f"model/residual={name}_ln" for name in ("peri", "post", "pre")]
-
-
 def test_a_key_that_a_variant_adds_is_a_setting_of_its_level(begun):
     variant = "+study.screen.variants.clipped={+trainer.gradient_clip_algorithm:value}"
     words = ("variant=baseline,clipped", "seed=0")
@@ -112,19 +83,3 @@ def test_a_wrong_variant_that_the_command_does_not_run_is_an_error(begun, change
     words = (f"+study.screen.variants.odd={change}", "variant=baseline,swiglu", "seed=0")
     with pytest.raises(Exception, match=message):
         begun(*words, experiment="modern_second_corpus")
-
-
-@pytest.mark.parametrize(
-    ("group", "option", "factors", "kept"),
-    [
-        ("model/residual", "pre_ln", [], True),
-        ("search", "beam", [], True),
-        ("model/residual", "pre_ln", ["model/residual"], False),
-        ("model/norm@model.encoder.norm", None, [], False),
-        ("search@validation_search", "greedy", [], False),
-        ("model", "micro", [], False),
-        ("logger", "none", [], False),
-    ],
-)
-def test_what_is_a_component(group, option, factors, kept):
-    assert (group in components({group: option}, factors)) == kept

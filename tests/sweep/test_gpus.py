@@ -12,8 +12,7 @@ import pytest
 import torch
 from omegaconf import OmegaConf
 
-from ablate.engine import Local
-from ablate.engine.gpus import Places
+from ablate.engine import Local, Places
 from ablate.errors import UserError
 from ablate.process import run_in_child
 from ablate.train.trainer import limit_memory
@@ -29,6 +28,7 @@ def gpus(monkeypatch):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", ",".join(names))
         monkeypatch.setattr("torch.cuda.device_count", lambda: len(names))
         monkeypatch.setattr("os.sched_getaffinity", EIGHT_CORES)
+        monkeypatch.setattr("ablate.engine.PRELOADED", "json")  # imports nothing slow
 
     return pretend
 
@@ -146,7 +146,8 @@ def test_runs_on_the_processor_have_no_place(gpus, tmp_path):
     gpus("0", "1")
     placed, engine = [], local()
     task = Mock(side_effect=lambda place: placed.append(place) or True)
-    task.config = OmegaConf.create({"n_jobs": 1, "trainer": {"accelerator": "cpu", "devices": 1}})
+    task.config = config(n_jobs=1)
+    task.config.trainer.accelerator = "cpu"
     with engine.started(task.config) as submit:
         assert submit(task).result()
     assert placed == [None]

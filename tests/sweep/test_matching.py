@@ -88,10 +88,9 @@ def test_the_nearest_number_is_found_or_the_arm_is_named():
         solve(lambda n: 100, 200, "")
 
 
-def test_a_link_says_what_was_matched_beside_what_became_of_the_cell(cells, tmp_path):
+def test_a_link_says_what_was_matched_beside_what_became_of_the_cell(cells):
     (cell,) = cells(["model/position"], ("model/position=learned", "seed=1"), match=BY_SIZE)
-    write_link(tmp_path, cell.config, {"status": "finished", "identity": "abc"})
-    (path,) = (tmp_path / "cells").iterdir()
-    link = read_sealed(path)
+    write_link(cell, {"status": "finished", "identity": "abc"})
+    link = read_sealed(cell.link)
     assert (link["status"], link["identity"]) == ("finished", "abc")
     assert link["matched"] == {"model.d_ff": cell.config.model.d_ff}

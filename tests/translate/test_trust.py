@@ -68,7 +68,7 @@ def test_what_a_run_of_the_installed_version_writes_passes(compose, levels):
         *("os.system", "subprocess.Popen", "functools.partial", "builtins.eval"),
         *("torch.load", "torch.hub.load", "torch.os.system", "torch.nn.LayerNorm"),
         *("ablate.config.check.difflib.Differ", "ablate.train.restore.Path"),
-        *("ablate.search.Largest", "ablate.sweep.hooks.SweepHooks", f"{GREEDY}.__init__"),
+        *("ablate.search.Largest", "ablate.sweep.launch.View", f"{GREEDY}.__init__"),
         *("ablate.model.norm.LayerNorm", "pytorch_lightning.Trainer"),
         *("", "ablate", None, 7, [GREEDY]),
     ],
