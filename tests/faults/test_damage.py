@@ -141,21 +141,6 @@ def test_every_damage_to_every_file_of_a_finished_run(go, left, finished, copied
 
 
 @SLOW
-def test_every_damage_to_what_is_translated_with(go, finished, copied, capfd):
-    for name in ("result.json", "config.yaml", "tokenizer/joint.json", "weights.pt"):
-        for how in DAMAGES:
-            folder, _ = copied("damaged")
-            if not damage(folder / name, how):
-                continue
-            with pytest.raises(UserError, match=Path(name).name.replace(".", r"\.")):
-                restore(folder, {}, [], "cpu", 1)
-            if name == "weights.pt":
-                capfd.readouterr()
-                assert go("damaged", "search=greedy")["trained"]
-                assert "weights.pt is damaged" in capfd.readouterr().out
-
-
-@SLOW
 @pytest.mark.timeout(1800)
 def test_every_damage_to_the_state_of_an_interrupted_run(go, kill, left, whole, tmp_path, capfd):
     best = "checkpoint.tested=best"

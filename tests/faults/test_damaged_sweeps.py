@@ -10,7 +10,7 @@ import pytest
 
 from ablate.record.files import seal, write_json
 
-from .conftest import DAMAGES, STUDY, TINY, damage, records
+from .conftest import STUDY, TINY, damage, records
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -74,17 +74,6 @@ def answers(sweep):
     ]
 
 
-def test_a_verdict_that_is_read(cases, whole, command, laboratory):
-    for how, case, path in cases("sweeps/*/*/verdict.json"):
-        status, _, error = command("ledger", f"results={case}", f"experiments={case / 'locks'}")
-        assert status == 0 and f"{path} is damaged" in error, how
-        status, _, error = laboratory("index", path.parents[1])
-        assert (status, error.count("\n")) == (2, 1) and f"{path} is damaged" in error, how
-        assert command("judge", path.parent)[0] == 0
-        (sound,) = whole.glob("sweeps/*/*/verdict.json")
-        assert path.read_bytes() == sound.read_bytes()
-
-
 def test_a_sweep_that_is_gone_on_with(cases, swept, whole):
     for name in ("cells/0000.json", "sweep.json"):
         for how, case, path in cases(f"sweeps/*/*/{name}"):
@@ -109,22 +98,3 @@ def interrupt(sweep):
     state = json.loads((sweep / "sweep.json").read_text())
     del state["seal"]
     write_json(sweep / "sweep.json", seal({**state, "failed": None}))
-
-
-def test_token_ids_and_vocabularies_in_the_cache(compose, small, tmp_path, capfd):
-    from ablate.train.job import prepare_data
-    from ablate.train.resolve import resolve
-
-    cache = tmp_path / "cache"
-    config = compose(*small, *TINY, "tokenizer=char", f"paths.cache={cache}")
-    prepare_data(resolve(config))
-    sound = {path: path.read_bytes() for path in cache.rglob("*") if path.is_file()}
-    assert len(sound) > 8
-    for path in sorted(sound):
-        for how in DAMAGES:
-            if not damage(path, how):
-                continue
-            capfd.readouterr()
-            prepare_data(resolve(config))
-            assert f"{path} is damaged" in capfd.readouterr().out
-            assert {file: file.read_bytes() for file in sound} == sound, (path.name, how)

@@ -51,26 +51,6 @@ def test_a_full_disk_is_named_and_the_next_call_goes_on(go, full, left, whole, m
     assert left(result) == left(whole(best))
 
 
-@pytest.fixture
-def finished(copied):
-    """A finished run: what it says, and its two folders."""
-    result = copied("finished")
-    return result, Path(result["folder"]), Path(result["evaluation"])
-
-
-def cut(path):
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
-def test_damaged_weights_are_named_and_trained_again(go, finished, capfd):
-    _, folder, _ = finished
-    cut(folder / "weights.pt")
-    result = go("finished", "search=greedy")
-    (line,) = [line for line in capfd.readouterr().out.splitlines() if "trains again" in line]
-    assert "weights.pt is damaged" in line
-    assert result["trained"]
-
-
 def test_a_lost_checkpoint_of_the_best_weights_is_trained_again(go, kill, tmp_path):
     from ablate.train.run import Training
 

@@ -13,13 +13,12 @@ from ablate.train.module import Training
 THEIRS = Path(__file__).parent / "theirs.py"
 # what is chosen, the level that is theirs first, and the YAML of that
 LEVELS = {
-    "model/attention=summed": "_target_: theirs.Summed\n_partial_: true\n",
     "model=recurrent": "_target_: theirs.Recurrent\nd_model: 16\n",
     "task=backwards": "_target_: theirs.Backwards\n",
     "adapt=low_rank": "_target_: theirs.LowRank\nrank: 2\n",
 }
 # what carries most state over a kill
-RESUMED = ("model/attention=summed", "model=recurrent", "adapt=low_rank")
+RESUMED = ("model=recurrent", "adapt=low_rank")
 OURS = (
     *("model=decoder_only", "model=decoder_only task=language_model", "model=rnn"),
     *("model=encoder_only task=masked_language_model", "task=denoising"),

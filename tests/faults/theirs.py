@@ -4,61 +4,18 @@ from typing import ClassVar
 
 import torch
 from torch import nn
-from torch.nn import functional as F
 from torch.nn.utils import parametrize
 
 from ablate.adapt import Adapt
 from ablate.data import PAD
 from ablate.initial import initialise
 from ablate.metric.table import Metric
-from ablate.model.attention import Kernel
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.base import Model
 from ablate.model.cache import Cache
 from ablate.model.embedding import TiedAll
 from ablate.model.head import LinearHead
 from ablate.task.translation import Translation, Translations
-
-
-class Summed(Kernel):
-    """The sum of k v^T over the past, read by q: a state that does not grow."""
-
-    def __init__(self, *, d_head, dropout):
-        super().__init__()
-
-    def forward(self, q, k, v, mask, bias):
-        weights = self.positive(q) @ self.positive(k).transpose(-2, -1)
-        keep = mask.dense(q.size(2), k.size(2), q.device)
-        return (weights if keep is None else weights.masked_fill(~keep, 0.0)) @ v
-
-    def cache(self, slots):
-        return Sums(slots)
-
-    def step(self, q, k, v, slots, cache, bias):
-        new = self.positive(k)[..., :, None] * v[..., None, :]
-        cache.sums = new if cache.sums is None else cache.sums + new
-        return (self.positive(q)[..., None, :] @ cache.sums).squeeze(-2)
-
-    def positive(self, x):
-        return F.elu(x) + 1
-
-
-class Sums(Cache):
-    """A sum for every hypothesis, "M H N E W"."""
-
-    def __init__(self, slots):
-        self.beams = slots.beams
-        self.sums = None
-
-    def reorder(self, rows):
-        if self.sums is not None:
-            m, _, n, *rest = self.sums.shape
-            flat = self.sums.transpose(1, 2).flatten(0, 1)[rows]
-            self.sums = flat.view(m, n, -1, *rest).transpose(1, 2)
-
-    def keep(self, sentences):
-        if self.sums is not None:
-            self.sums = self.sums[sentences]
 
 
 class Recurrent(Model):

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, TypeCheckError
 from torch import Tensor
 
-from ..conftest import check_once, forms
+from ..conftest import check_once
 
 
 @pytest.fixture
@@ -44,11 +44,3 @@ def test_arguments_of_another_form_are_refused_after_a_call_that_passed(widened,
         widened(x, 0)
     with pytest.raises(TypeCheckError):
         widened(torch.ones(2, 3), 0.5)
-
-
-def test_the_form_of_a_value_is_that_of_its_parts():
-    array = torch.ones(2, 3)
-    assert forms([[array], 1]) == forms([[torch.zeros(2, 3)], 2])
-    kinds = [array, array[:1], array.long(), [array], [array] * 2, (array,), [array] * 20, 1, True]
-    kinds += [[array] * 21, {"a": array}, {"a": array[:1]}, {"a": 1}, None, "", torch.nn.Module()]
-    assert len({forms([kind]) for kind in kinds}) == len(kinds)

@@ -58,10 +58,3 @@ def test_changed_code_of_the_catalogue_is_told_and_new_evidence_is_not(
     path.parent.mkdir(parents=True)
     path.write_text("a = 1\n")
     assert environment.source_commit() == number + "+changes" * changed
-
-
-def test_a_package_installed_inside_another_repository_has_no_commit(repository, tmp_path):
-    (tmp_path / "notes").touch()
-    repository("add", "notes")
-    repository("commit", "-m", "theirs")
-    assert environment.source_commit() is None

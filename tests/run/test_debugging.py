@@ -6,11 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from ablate.errors import UserError
 from ablate.initial import initialise
 from ablate.loss import CrossEntropy
 from ablate.model.base import Causal, Seq2Seq, build
-from ablate.sweep.begin import checked
 from ablate.train.resolve import resolve
 from ablate.train.run import run
 
@@ -19,11 +17,6 @@ def test_a_fast_run_takes_one_batch_of_each_kind_and_stores_nothing(compose, sma
     result = run(resolve(compose(*small, "trainer.fast_dev_run=true")))
     assert {"val/nll", "val/bleu", "test/nll", "test/bleu"} <= set(result["metrics"])
     assert not (tmp_path / "results").exists()
-
-
-def test_a_sweep_refuses_fast_runs_because_they_store_nothing(compose, small):
-    with pytest.raises(UserError, match="fast_dev_run"):
-        checked(compose(*small, "trainer.fast_dev_run=true", hydra_node=True))
 
 
 def test_the_loss_of_one_batch_again_and_again_goes_to_zero(compose, small):

@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from ablate.record.files import digest
-from ablate.record.identity import closure, parts, tree_hash
+from ablate.record.identity import parts, tree_hash
 
 
 @pytest.fixture
@@ -25,6 +25,7 @@ def identify(compose):
         "trainer.enable_progress_bar=false",
         "checkpoint.save_every=3",
         "budget.short=3",
+        "budget.test_sentences=7",
         "+experiment=heads_param_count probe=none",
     ],
 )
@@ -66,11 +67,6 @@ def test_how_bleu_counts_words_is_inside(compose):
     assert identity("data.target=zh") == identity("data.target=de", "task.tokenize=zh")
 
 
-def test_other_text_is_another_run(compose):
-    config = compose("logger=none")
-    assert digest(parts(config, "text")) != digest(parts(config, "other text"))
-
-
 def test_only_the_modules_that_a_run_executes_count(compose):
     modules = parts(compose("logger=none", "model/position=learned"), "text")["modules"]
     assert "ablate.model.position.added" in modules
@@ -82,10 +78,6 @@ def test_only_the_modules_that_a_run_executes_count(compose):
         "ablate.train.output",
     )
     assert not any(name.startswith(watching) for name in modules)
-
-
-def test_imports_are_followed():
-    assert {"ablate.train.module", "ablate.data.batching"} <= closure(["ablate.train.run"])
 
 
 SOURCE = '''"""A module."""

@@ -111,17 +111,6 @@ def test_what_is_measured_is_that_of_the_text(go, tmp_path):
     assert metrics["val/bpb"] > 0 and metrics["unigram_bpb"] > metrics["unigram_nll"]
 
 
-def test_three_samples_are_kept_and_shown(go, capsys):
-    result = go("written")
-    samples = json.loads(Path(result["evaluation"], "samples.json").read_text())
-    assert len(samples) == 3 and len(set(samples)) == 3 and all(samples)
-    assert "sample 3" in capsys.readouterr().out
-    state = torch.get_rng_state()
-    assert go("written")["reused"]
-    assert "sample 3" in capsys.readouterr().out
-    assert torch.get_rng_state().equal(state)
-
-
 @pytest.mark.parametrize("position", ["rotary", pytest.param("learned", marks=pytest.mark.slow)])
 def test_attention_limited_to_the_document(words, compose, position):
     more = ["task.attention=document", f"model/position={position}"]

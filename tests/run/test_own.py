@@ -92,11 +92,6 @@ def test_what_cannot_be_is_one_sentence_before_any_work(compose, small, tmp_path
     assert not (tmp_path / "results").exists()
 
 
-def test_texts_without_sources_are_not_translated(compose):
-    with pytest.raises(UserError, match="Shakespeare, whose texts have no sources to translate"):
-        resolve(compose("data=shakespeare"))
-
-
 def test_only_what_is_used_is_in_the_identity(compose):
     plain, with_metric = compose("logger=none"), compose("logger=none", "metric=exact_match")
     stopped = compose("logger=none", "callbacks=early_stopping")

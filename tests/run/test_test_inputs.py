@@ -109,20 +109,6 @@ def test_what_only_a_test_reads_trains_nothing_anew(go, files, change, monkeypat
     assert go(*(["metric=exact_match"] if change == "metric" else []))["reused"]
 
 
-@pytest.mark.parametrize(
-    "key", ["budget.test_sentences", pytest.param("data.n_test_long", marks=pytest.mark.slow)]
-)
-def test_a_longer_test_trains_nothing_anew(small, compose, monkeypatch, key):
-    more = () if key != "budget.test_sentences" else ("data.n_test=${budget.test_sentences}",)
-    first = run(resolve(compose(*small, *more, "budget.test_sentences=20")))
-    monkeypatch.setattr(Training, "training_step", None)
-    splits = "test_splits=[test,test_long]"
-    second = run(resolve(compose(*small, *more, "budget.test_sentences=20", f"{key}=23", splits)))
-    assert (second["training"], second["trained"]) == (first["training"], False)
-    split = "test_long" if key.endswith("long") else "test"
-    assert len(kept(second, split)["bleu"]) == 23
-
-
 def test_files_that_change_while_a_run_trains_are_named(go, files, monkeypatch):
     def change(self, trainer=None):
         (files / "test.tsv").write_text("another\tanderes\n")
@@ -134,12 +120,3 @@ def test_files_that_change_while_a_run_trains_are_named(go, files, monkeypatch):
     result = go()
     assert not result["trained"]
     assert len(kept(result, "test")["bleu"]) == 1
-
-
-@pytest.mark.parametrize("task", ["language_model", "masked_language_model"])
-def test_a_test_of_longer_texts_than_any_in_training_is_refused(go, files, untrained, task):
-    (files / "test.tsv").write_text("long\t" + "lang " * 12 + "\n")
-    kind = "decoder_only" if task == "language_model" else "encoder_only"
-    learned = ("model/position=learned", "model.position.max_length=30")
-    with pytest.raises(UserError, match=r"max_length=30 is too short for .*test"):
-        go(f"task={task}", f"model={kind}", *learned)

@@ -12,7 +12,7 @@ from hydra.types import HydraContext, RunMode
 from ablate.config.location import CONF
 from ablate.errors import UserError
 from ablate.evidence.checks import check_arms
-from ablate.record.label import cut, key, say, value_text
+from ablate.record.label import key, say, value_text
 from ablate.sweep.cell import check_apart
 from ablate.sweep.compose import compose
 
@@ -89,54 +89,10 @@ def test_a_study_refuses_levels_that_its_claims_cannot_tell_apart(cells):
             check_apart(cells("optimizer.lr", first, second, words=word))
 
 
-@pytest.mark.parametrize(
-    ("levels", "label"),
-    [
-        ({"model.encoder.n": 1, "model.decoder.n": 2}, "encoder.n=1 decoder.n=2"),
-        ({"a.b": {"y": 1, "x": "z"}}, "b={y:1,x:z}"),
-        ({"a": "n=8", "b": "1e3", "c": "", "d": "None"}, '"n=8" "1e3" "" None'),
-    ],
-)
-def test_a_label_can_be_read_in_one_way(levels, label):
-    assert say(levels) == label
-
-
 def test_texts_of_unequal_values_differ():
-    values = [
-        None,
-        "null",
-        True,
-        "true",
-        1,
-        "1",
-        1.0,
-        "1.0",
-        [],
-        "[]",
-        {},
-        "{}",
-        "",
-        " ",
-        "a",
-        "a,b",
-    ]
-    values += [
-        ["a", "b"],
-        ["a,b"],
-        {"a": "b"},
-        {"a": ["b"]},
-        "inf",
-        float("inf"),
-        [[1], 2],
-        [1, [2]],
-    ]
+    values = [None, "null", True, "true", 1, "1", 1.0, "1.0", [], "[]", {}, "{}", "", " ", "a,b"]
+    values += [["a", "b"], ["a,b"], {"a": "b"}, {"a": ["b"]}, "inf", float("inf"), [1, [2]]]
     assert len({value_text(value) for value in values}) == len(values)
-
-
-def test_a_cut_name_still_tells_arms_apart():
-    long = "x" * 300
-    assert cut(f"{long}a", 99) != cut(f"{long}b", 99) and len(cut(f"{long}a", 99)) == 99
-    assert cut("short", 99) == "short"
 
 
 @pytest.mark.parametrize("levels", [({"a": 1}, {"a": 1.0}), ({"a": "1"}, {"a": 1}), ({}, {"a": 2})])

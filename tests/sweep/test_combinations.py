@@ -25,41 +25,10 @@ study:
 """
 
 
-@pytest.fixture
-def folder_of_user(tmp_path):
-    """The folder with the experiment of the user."""
-    place = tmp_path / "user" / "experiment"
-    place.mkdir(parents=True)
-    (place / "mine.yaml").write_text(STUDY)
-    return place
-
-
-@pytest.fixture
-def words(small, folder_of_user, tmp_path):
-    """Return the words that run an experiment, with its results in a folder."""
-    given = [word for word in small if not word.startswith("paths.results")]
-
-    def command_line(experiment, results, *more):
-        folders = [f"paths.results={tmp_path / results}", "paths.experiments=none"]
-        return [
-            f"+experiment={experiment}",
-            *given,
-            *folders,
-            *more,
-            f"--config-dir={folder_of_user.parent}",
-        ]
-
-    return command_line
-
-
-def test_thirds_are_joined_judged_and_predict_the_best_recipe(
-    command, words, folder_of_user, tmp_path, here
-):
+def test_thirds_are_joined_judged_and_predict_the_best_recipe(command, swept, tmp_path):
     folders = []
     for third in (1, 2, 3):
-        status, out, err = command(*words("mine", f"r{third}", f"study.third={third}"), "-m")
-        assert status == 0, err
-        (folder,) = (tmp_path / f"r{third}" / "sweeps" / "mine").iterdir()
+        folder = swept(STUDY, tmp_path / f"r{third}", f"study.third={third}")
         assert 4 <= len((folder / "runs.jsonl").read_text().splitlines()) <= 6
         assert not (folder / "verdict.json").exists()
         folders.append(str(folder))
@@ -74,15 +43,13 @@ def test_thirds_are_joined_judged_and_predict_the_best_recipe(
     assert verdict["combined"]["best"]["levels"]["head"] == "narrow"
     assert "figures/combined.svg" in (joined / "report.md").read_text()
 
-    target = folder_of_user / "mine_prediction.yaml"
+    target = tmp_path / "own" / "experiment" / "mine_prediction.yaml"
     status, out, err = command("predict", joined, f"to={target}")
     assert status == 0 and "the best recipe: +" in out, err
     written = yaml.safe_load(target.read_text())
     gain = written["study"]["claims"][0]["predicted"]["gain"]
     assert gain == pytest.approx(verdict["combined"]["best"]["gain"], rel=1e-3)
-    status, _, err = command(*words("mine_prediction", "r4"), "-m")
-    assert status == 0, err
-    (folder,) = (tmp_path / "r4" / "sweeps" / "mine_prediction").iterdir()
+    folder = swept(target.read_text(), tmp_path / "r4")
     answers = json.loads((folder / "verdict.json").read_text())["claims"]
     assert answers[0]["verdict"] == "supported"
     assert abs(answers[0]["effect"]) < gain / 10  # what remains beside the prediction

@@ -5,58 +5,16 @@ import shutil
 
 import pytest
 
-OWN = """
-# @package _global_
-defaults:
-  - override /probe: dot_products
-name: fished
-budget: {seeds: 2}
-probe: {rows: 40}
-study:
-  factors: [model.d_head]
-  claims:
-    - id: fished
-      statement: Wide heads have a smaller gradient of the softmax.
-      source: none
-      kind: superiority
-      metric: probe/trace
-      margin: 0.05
-      margin_reason: none
-      treatment: {model.d_head: 8}
-      baseline: {model.d_head: 4}
-hydra: {sweeper: {params: {model.d_head: "4,8", seed: "range(${budget.seeds})"}}}
-"""
+from .conftest import PROBED
+
 PLAN = "budget.seeds=4"
 SPENT = '"code": "alpha_spent"'
 
 
 @pytest.fixture
-def study(small, here, tmp_path):
-    """Return the words of the sweep with these overrides."""
-    place = tmp_path / "own" / "experiment"
-    place.mkdir(parents=True)
-    (place / "fished.yaml").write_text(OWN)
-
-    def command_line(*overrides):
-        place = f"--config-dir={tmp_path / 'own'}"
-        return ["+experiment=fished", *small, *overrides, "-m", place]
-
-    return command_line
-
-
-@pytest.fixture
-def swept(study, command, tmp_path):
-    """Start the sweep with these overrides, and return its folder."""
-    sweeps = tmp_path / "results" / "sweeps"
-
-    def started(*overrides):
-        earlier = {*sweeps.glob("*/*")}
-        status, _, err = command(*study(*overrides))
-        assert status == 0, err
-        (folder,) = {*sweeps.glob("*/*")} - earlier
-        return folder
-
-    return started
+def fished(swept, tmp_path):
+    """Run the sweep with these overrides, and return its folder."""
+    return lambda *words, text=PROBED: swept(text, tmp_path / "results", *words)
 
 
 def judged(sweep):
@@ -77,61 +35,60 @@ def judged(sweep):
         ),
     ],
 )
-def test_another_try_is_exploratory_and_says_what_was_tried(swept, first, second, reason):
-    assert not judged(swept(*first))["exploratory"]
-    verdict = judged(swept(*second))
+def test_another_try_is_exploratory_and_says_what_was_tried(fished, first, second, reason):
+    assert not judged(fished(*first))["exploratory"]
+    verdict = judged(fished(*second))
     assert verdict["exploratory"]
     assert reason in json.dumps(verdict)
 
 
 @pytest.mark.slow
-def test_some_of_the_seeds_have_no_verdict(swept):
-    shutil.rmtree(swept())
-    assert not (swept("seed=0") / "verdict.json").exists()
+def test_some_of_the_seeds_have_no_verdict(fished):
+    shutil.rmtree(fished())
+    assert not (fished("seed=0") / "verdict.json").exists()
 
 
 @pytest.mark.slow
-def test_a_plain_sweep_before_the_study_is_noticed(swept):
-    swept("study=null")
-    verdict = judged(swept())
+def test_a_plain_sweep_before_the_study_is_noticed(fished):
+    fished("study=null")
+    verdict = judged(fished())
     assert verdict["exploratory"]
     assert verdict["older_runs"] == 4
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("refused", ["seed=1,1"])
-def test_a_sweep_that_is_refused_is_no_earlier_try(study, command, tmp_path, refused):
-    status, _, err = command(*study(refused))
+def test_a_sweep_that_is_refused_is_no_earlier_try(written, command, tmp_path, refused):
+    status, _, err = command(*written(PROBED, tmp_path / "results", refused), "-m")
     assert (status, "Traceback" in err) == (2, False), err
     assert not (tmp_path / "results" / "book.jsonl").exists()
 
 
 @pytest.mark.slow
-def test_a_look_within_the_plan_is_charged(swept):
-    swept(PLAN, "seed=0,1")
-    verdict = judged(swept(PLAN))
+def test_a_look_within_the_plan_is_charged(fished):
+    fished(PLAN, "seed=0,1")
+    verdict = judged(fished(PLAN))
     assert not verdict["exploratory"]
     assert verdict["looks"] == 1
 
 
 @pytest.mark.slow
-def test_some_of_the_planned_seeds_have_no_verdict_after_all_of_them(swept):
-    swept(PLAN)
-    assert not (swept(PLAN, "seed=0,1") / "verdict.json").exists()
+def test_some_of_the_planned_seeds_have_no_verdict_after_all_of_them(fished):
+    fished(PLAN)
+    assert not (fished(PLAN, "seed=0,1") / "verdict.json").exists()
 
 
 @pytest.mark.slow
-def test_a_level_that_changed_under_its_name_is_told(swept, tmp_path):
+def test_a_level_that_changed_under_its_name_is_told(fished, tmp_path):
     level = tmp_path / "own" / "model" / "norm" / "mine.yaml"
     level.parent.mkdir(parents=True)
-    study = OWN.replace("[model.d_head]", "[model.d_head, model/norm]")
+    study = PROBED.replace("[model.d_head]", "[model.d_head, model/norm]")
     study = study.replace("      treatment", "      where: {model/norm: mine}\n      treatment")
     study = study.replace("params: {", 'params: {model/norm: "mine,layer_norm", ')
-    (tmp_path / "own" / "experiment" / "fished.yaml").write_text(study)
     option = "_target_: ablate.model.norm.LayerNorm\n_partial_: true\neps: "
     level.write_text(f"{option}1.0e-5\n")
-    assert not judged(swept())["exploratory"]
+    assert not judged(fished(text=study))["exploratory"]
     level.write_text(f"{option}1.0e-3\n")
-    verdict = judged(swept())
+    verdict = judged(fished(text=study))
     assert verdict["exploratory"]
     assert '["model.norm.eps in model/norm=mine", 1e-05, 0.001]' in json.dumps(verdict)

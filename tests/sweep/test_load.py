@@ -5,13 +5,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-import yaml
 
 import ablate
 from ablate.errors import UserError
-from ablate.record.files import seal, write_json, write_text
+from ablate.record.files import seal, write_json
 from ablate.record.results import read_links
-from ablate.sweep.load import _short_names
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
@@ -83,17 +81,6 @@ def test_outcomes_name_the_folders_of_their_runs_after_a_move(tmp_path, moved):
         assert read_links((now if moved else results) / place) == links
 
 
-@pytest.mark.parametrize("name", ["Übung", "2024", "a long name " * 10 + "ends", "x"])
-def test_a_run_has_the_name_of_its_experiment(tmp_path, name):
-    folder = tmp_path / "runs" / "training"
-    config = {"seed": 1, "name": name, "model": {"name": "y"}}
-    write_text(folder / "config.yaml", yaml.safe_dump(config, sort_keys=False))
-    write_json(folder / "identity.json", {"config": {"seed": 1}})
-    result = {"status": "finished", "identity": "training", "metrics": {}, "files": {}}
-    write_json(folder / "result.json", seal({**result, "seed": 1, "wall_seconds": 1.0}))
-    assert list(ablate.load(tmp_path).experiment) == [name]
-
-
 def test_curves_have_a_row_for_every_validation(tmp_path, compose, small):
     committed = ablate.load(EXPERIMENTS / "preln_vs_postln", curves=True)
     assert committed.groupby("identity").step.nunique().min() > 1
@@ -110,14 +97,6 @@ def test_curves_have_a_row_for_every_validation(tmp_path, compose, small):
     first, *rows = (tmp_path / "curves.csv").read_text().splitlines()
     assert first.startswith("experiment,arm,seed,status,identity,step,val/nll")
     assert len(rows) == 2
-
-
-def test_an_arm_has_the_name_of_its_component_unless_two_arms_would_share_it():
-    rotary = {"model.position": "Rotary", "model.position.base": 10}
-    learned = {"model.position": "Learned", "model.position.base": None}
-    assert [*_short_names([rotary, learned]).values()] == ["Rotary", "Learned"]
-    wider = rotary | {"model.position.base": 20}
-    assert len({*_short_names([rotary, wider, learned]).values()}) == 3
 
 
 def test_a_row_gives_its_trained_model_and_overrides_give_a_new_one(tmp_path, compose, small):

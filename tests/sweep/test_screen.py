@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 pytestmark = pytest.mark.xdist_group("screen")
-PROBED = """
+SCREEN = """
 # @package _global_
 defaults: [override /probe: dot_products]
 name: mine
@@ -34,30 +34,9 @@ def results(tmp_path_factory):
 
 
 @pytest.fixture
-def study(small, tmp_path, results):
-    """Words of the screen with its results in a folder below that of the module."""
-    place = tmp_path / "own" / "experiment"
-    place.mkdir(parents=True)
-    given = [word for word in small if not word.startswith("paths.results")]
-
-    def command_line(name, *words, text=PROBED):
-        (place / "mine.yaml").write_text(text)
-        folders = [f"paths.results={results / name}", "paths.experiments=none"]
-        return ["+experiment=mine", *given, *folders, *words, f"--config-dir={tmp_path / 'own'}"]
-
-    return command_line
-
-
-@pytest.fixture
-def sweep(study, command, results, here):
+def sweep(swept, results):
     """Run the screen; return the folder of its sweep."""
-
-    def ran(name, *words):
-        status, _, err = command(*study(name, *words), "-m")
-        assert status == 0, err
-        return max((results / name / "sweeps" / "mine").iterdir())
-
-    return ran
+    return lambda name, *words: swept(SCREEN, results / name, *words)
 
 
 @pytest.fixture
@@ -120,8 +99,8 @@ def test_variants_in_parts_have_the_verdict_of_the_whole_screen(sweep, command, 
         ("wider: {id: wider,", "wider: {treatment: {}, id: wider,", "remove the keys"),
     ],
 )
-def test_faults_are_named_before_any_run(study, command, results, here, old, new, named):
-    status, _, err = command(*study("bad", text=PROBED.replace(old, new, 1)), "-m")
+def test_faults_are_named_before_any_run(written, command, results, here, old, new, named):
+    status, _, err = command(*written(SCREEN.replace(old, new, 1), results / "bad"), "-m")
     assert status == 2 and named in err and "Traceback" not in err, err
     assert not (results / "bad" / "runs").exists()
 
@@ -138,14 +117,3 @@ def test_the_ten_lines_of_the_guide_are_a_screen(tmp_path):
         jobs = [" ".join(job) for job in sweep.jobs]
     assert len(jobs) == 4 * sweep.config.budget.seeds
     assert {"model.bias=false", "variant=no_biases"} <= {w for job in jobs for w in job.split()}
-
-
-def test_a_variant_can_add_a_key(tmp_path):
-    from ablate.sweep.begin import composed
-
-    (tmp_path / "experiment").mkdir()
-    added = PROBED.replace("{model.d_head: 8}", "{+optimizer.weight_decay: 0.1}")
-    (tmp_path / "experiment" / "mine.yaml").write_text(added)
-    with composed(["+experiment=mine"], folder=str(tmp_path)) as sweep:
-        assert "optimizer.weight_decay" in sweep.config.study.nuisance
-        assert "+optimizer.weight_decay=0.1" in [word for job in sweep.jobs for word in job]

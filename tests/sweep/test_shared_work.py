@@ -58,11 +58,6 @@ def test_a_config_that_shares_work_is_the_config_that_hydra_composes(screen):
         assert kinds[0] == kinds[1]
 
 
-def test_each_arm_is_composed_once_although_a_variant_repeats_a_key(screen):
-    _, cells, tuning = screen
-    assert [len({id(cell.arm) for cell in some}) for some in (cells, tuning)] == [3, 3]
-
-
 @pytest.mark.slow
 def test_a_run_config_lacks_only_the_claims_of_other_variants(screen):
     _, cells, tuning = screen

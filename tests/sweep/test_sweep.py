@@ -102,14 +102,6 @@ def test_every_arm_gets_its_best_rate_and_old_runs_make_no_evidence(processes, t
     assert "exploratory" in done.stdout
 
 
-@pytest.mark.slow
-def test_cells_are_reused_by_the_next_sweep(processes, tmp_path):
-    processes("seed=0,1", "-m")
-    done = processes("seed=0,1,2", "-m", "name=second")  # -m may stand anywhere
-    assert done.stderr.count("reused, ") == 2
-    assert len(list((tmp_path / "results" / "runs").iterdir())) == 3
-
-
 def test_a_failed_run_does_not_stop_the_sweep(ablate, tmp_path, monkeypatch):
     from ablate.train import run
 
@@ -135,20 +127,6 @@ def test_one_bad_cell_ends_the_sweep_before_the_first_run(ablate, tmp_path):
     assert "model.n_heads" in done.stderr
     assert "cell 1" in done.stderr
     assert not (tmp_path / "results" / "runs").exists()
-
-
-@pytest.mark.slow
-def test_the_number_of_jobs_changes_no_number(processes, tmp_path):
-    processes("seed=0,1", "n_jobs=1", "name=one", "-m")
-    sequential = [link["metrics"] for link in links(tmp_path)]
-    for path in (tmp_path / "results" / "sweeps").rglob("*.json"):
-        path.unlink()
-    processes("seed=0,1", "n_jobs=2", "name=one", "fresh=true", "-m")
-    folder = sorted((tmp_path / "results" / "sweeps" / "one").iterdir())[-1]
-    parallel = [
-        json.loads(p.read_text())["metrics"] for p in sorted((folder / "cells").glob("*.json"))
-    ]
-    assert sequential == parallel
 
 
 @pytest.mark.slow
