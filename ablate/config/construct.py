@@ -19,7 +19,7 @@ from ablate.errors import UserError, first_line
 
 VARIADIC = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
 # argument of Hydra 1.4: a list of the targets that may be called
-ALLOWED = {"_target_whitelist_"} & inspect.signature(instantiate).parameters.keys()
+ALLOWED = {"_execution_whitelist_"} & inspect.signature(instantiate).parameters.keys()
 
 
 class Arguments:
