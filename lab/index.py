@@ -1,6 +1,7 @@
 """Write tables with the verdicts of all experiments in a folder to the folder's README.md."""
 
 import argparse
+import re
 from collections import Counter
 from pathlib import Path
 from urllib.parse import quote
@@ -27,10 +28,11 @@ FIRST = "reading the verdicts"
 HEAD = ["Experiment", "Setting", "Answers", "First claim"]
 TITLE = (
     "# Answers\n\nOne row for each experiment, grouped by question. The report of an experiment "
-    "has the evidence for each answer. `ablate ledger WORDS` searches all claims.\n\n"
+    "has the evidence for each answer ([what the answers mean](../docs/explanation/verdicts.md)). "
+    "`ablate ledger WORDS` searches all claims.\n\n"
 )
 OTHER = "Other questions"  # group of an experiment whose claims no document makes
-AGAIN = "Fresh seeds, where `ablate reproduce` asked them (docs/explanation/statistics.md). "
+AGAIN = "\n## Fresh seeds\n\n`ablate reproduce` tested some experiments again with fresh seeds. "
 
 
 def add_arguments(parser: Parser) -> None:
@@ -75,9 +77,11 @@ def index(folder: Path) -> str:
         groups = Counter(group_of.get(claim["id"], OTHER) for claim in verdict["claims"])
         listed_groups = [group for group, _ in groups.most_common() if group != OTHER]
         tables[(listed_groups or [OTHER])[0]].append(_row(verdict, path, contest))
-    parts = [_table(group, rows) for group, rows in tables.items() if rows]
-    rule = f"{AGAIN}{RULE}\n\n" if any(contests) else ""
-    return TITLE + rule + "\n".join(parts)
+    parts = {group: _table(group, rows) for group, rows in tables.items() if rows}
+    anchors = {group: re.sub("[^a-z ]", "", group.lower()).replace(" ", "-") for group in parts}
+    contents = "".join(f"- [{group}](#{anchor})\n" for group, anchor in anchors.items())
+    rule = f"{AGAIN}{RULE}\n" if any(contests) else ""
+    return "\n".join([f"{TITLE}{contents}", *parts.values()]) + rule
 
 
 def _table(group: str, rows: list[list[str]]) -> str:

@@ -3,8 +3,12 @@ setting, what a study of combinations found, the registration, and how to cite t
 verdicts in a terminal.
 """
 
+import math
+import re
+import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -12,18 +16,20 @@ from rich.text import Text
 
 from ablate.config.labels import arm_label, option_label
 from ablate.evidence.folder import Evidence
+from ablate.evidence.gather import command
 from ablate.evidence.types import Run
 from ablate.metric.table import metric_in_words, metric_of
-from ablate.phrases import claims_numbered, counted, each_of, grouped, interpretation, listed
+from ablate.phrases import claims_numbered, code, counted, each_of, grouped, interpretation, listed
 from ablate.report.marks import MARKS
 from ablate.verdict.stored import was_trained
-from ablate.verdict.types import Answer, Combined, Entry, Verdict
-from ablate.words.answer import evidence_line, opening
+from ablate.verdict.types import INCONCLUSIVE, Answer, Combined, Entry, Verdict
+from ablate.words.answer import evidence_line, opening, seeds_needed
 from ablate.words.reasons import bounds, caveat_text
 
 # cased BLEU (13a) below which translations of real text are too poor to compare arms
 READABLE = 8.0
 BUILT_IN = "toy"
+PICTURES = ("components", "effects", "combined", "curves")  # the first of them is named
 TRAINING = ("steps", "tokens_per_step", "short", "precision")  # not of a probe
 
 
@@ -144,6 +150,40 @@ def citation(verdict: Verdict) -> str:
     return ", ".join(parts)
 
 
+def more_seeds(evidence: Evidence, verdict: Verdict) -> str:
+    """Return the command that trains the seeds which undecided claims need; "" if no claim needs
+    more, if seeds are recipes, or if other programs made the runs.
+
+    More seeds in addition to the analysed ones would make a verdict exploratory, so all seeds are
+    fresh, unless the verdict is exploratory already.
+    """
+    undecided = [claim for claim in verdict["claims"] if claim["verdict"] == INCONCLUSIVE]
+    needed = max((n for claim in undecided if (n := seeds_needed(claim))), default=0)
+    try:
+        given = shlex.split(evidence.registration.get("command", ""))[3:]  # after python -m ablate
+    except ValueError:  # no command that ablate has written
+        given = []
+    if not needed or not given or "combined" in verdict:
+        return ""
+    study, fresh = evidence.study, [f"seed=range({needed})"]
+    advice = (
+        f"{needed} seeds may decide it. For a verdict that is not exploratory, write the question "
+        "as a claim before you train them (docs/howto/claims.md):"
+    )
+    if not study.get("exploratory"):
+        advice = f"{needed} fresh seeds may decide it, judged alone and not exploratory:"
+        used = [word for word in given if word.startswith("replicate=")]
+        numbers = [int(number) for word in used for number in re.findall(r"\d+", word)]
+        numbers += [run.get("replicate", 0) for run in evidence.runs]
+        fresh += [f"budget.seeds={needed}", f"replicate={1 + max(numbers)}", "contest=true"]
+        if planned := study.get("baseline_seeds"):  # in proportion, as the forecast assumes
+            further = math.ceil(planned * needed / study["seeds"])
+            fresh.append(f"study.baseline_seeds={further}")
+    keys = ["-m", *(word.partition("=")[0] for word in fresh)]
+    words = [word for word in given if word.partition("=")[0] not in keys]
+    return f"{advice}\n\n    {code(command([*words, *fresh], '-m'))}"
+
+
 def versions(verdict: Verdict) -> str:
     """Return the names and versions of the packages that the runs used, as text."""
     by_name = verdict.get("versions") or {}
@@ -155,6 +195,21 @@ def commits(runs: Sequence[Run]) -> str:
     ended = [run.get("commit", "") for run in runs if "ablate" in run["versions"]]
     missing = f" (not recorded of {ended.count('')} runs)" * ("" in ended)
     return f"{listed(sorted({*ended} - {''}))}{missing}" if any(ended) else "not recorded"
+
+
+def announce_report(console: Console, evidence: Evidence, verdict: Verdict, folder: Path) -> None:
+    """Print all verdicts, the command that would decide those that are undecided, and the paths of
+    the report in a folder and of its first picture.
+    """
+    if warning := slice_warning(verdict):
+        console.print(f"\n{warning}", style="bold", soft_wrap=True)
+    announce(console, verdict)
+    if advice := more_seeds(evidence, verdict):
+        console.print(f"\n{advice}", soft_wrap=True)
+    console.print(f"\nreport: {folder / 'report.md'}", soft_wrap=True)
+    pictures = (folder / "figures" / f"{name}.svg" for name in PICTURES)
+    if picture := next(filter(Path.exists, pictures), None):
+        console.print(f"picture: {picture}", soft_wrap=True)
 
 
 def announce(console: Console, verdict: Verdict) -> None:

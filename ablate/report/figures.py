@@ -15,7 +15,7 @@ from ablate.evidence.types import Curve, Run, Shown
 from ablate.metric.table import metric_of
 from ablate.phrases import listed, percent
 from ablate.record.label import value_text
-from ablate.report.draw import Points, draw_curves, draw_levels, style
+from ablate.report.draw import PANEL, Points, draw_curves, draw_levels, style
 from ablate.report.forest import (
     Panel,
     Row,
@@ -270,4 +270,5 @@ def _curves(evidence: Evidence) -> Iterator[Figure]:
     texts = texts_of_task(evidence.registration.get("components", {}))
     if curves:
         draw = partial(draw_curves, curves)
-        yield Figure("curves", "curves", CURVES.format(texts=texts), draw)
+        section = "answers" if len(curves) <= PANEL else "curves"  # several panels fill a page
+        yield Figure("curves", section, CURVES.format(texts=texts), draw)

@@ -30,7 +30,6 @@ COSTS = {  # of ablate.measure.TrainingCost
 }
 # metrics that are shown after those of the claims, if the runs have them
 USUAL = ("test/bleu", "test/nll", "test_long/bleu", *COSTS)
-ENDINGS = ("diverged", "collapsed", "failed")
 ANSWER = ("Claim", "Answer", "Metric", "Optimiser steps")
 SIDES = ("p (supported, Holm)", "p (refuted, Holm)")
 ESTIMATES = (
@@ -199,11 +198,12 @@ def titles(claims: Sequence[Entry]) -> list[str]:
 
 def arms(evidence: Evidence, verdict: Verdict) -> DataFrame:
     """Return a table with a row for each arm: mean and standard deviation of each metric, and the
-    number of runs by status.
+    number of runs that failed to learn or ended in an error.
     """
     asked = [claim["metric"] for claim in verdict["claims"] if claim["metric"] != "parameters"]
     available = {metric for arm in verdict["arms"] for metric in arm["metrics"]}
     metrics = [metric for metric in dict.fromkeys([*asked, *USUAL]) if metric in available]
+    failures = [claim.get("failed_to_learn", {}) for claim in verdict["claims"]]
     tune, by_arm, rows = evidence.study.get("tune"), by_label(evidence.runs), []
     for arm in verdict["arms"]:
         runs = by_arm[arm["label"]]
@@ -213,7 +213,9 @@ def arms(evidence: Evidence, verdict: Verdict) -> DataFrame:
         for metric in metrics:
             axis = COSTS.get(metric) or named_metric(evidence, metric).named_axis
             row[axis] = _spread(arm["metrics"], metric)
-        row["Diverged / collapsed / failed"] = " / ".join(str(dict(arm)[x]) for x in ENDINGS)
+        counts = [x[arm["label"]]["runs"] for x in failures if arm["label"] in x]
+        row["Failed to learn"] = str(max(arm["diverged"] + arm["collapsed"], *counts, 0))
+        row["Errors"] = str(arm["failed"])
         row["Reused"] = str(sum(run["reused"] for run in runs))
         row["Parameters"] = " to ".join(f"{size:,}" for size in ends) or NOTHING
         if tune:

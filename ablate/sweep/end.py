@@ -3,7 +3,6 @@
 Smoke tests (`ablate.config.scale`) and parts of a study (with some of its runs) have no verdict.
 """
 
-import math
 from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
@@ -11,7 +10,6 @@ from textwrap import wrap
 
 from omegaconf import DictConfig
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -19,16 +17,14 @@ from ablate.config.location import SMOKE
 from ablate.config.scale import NO_VERDICT
 from ablate.console import make_console
 from ablate.evidence.folder import Evidence
-from ablate.evidence.gather import command, gather
+from ablate.evidence.gather import gather
 from ablate.evidence.log import looked
 from ablate.evidence.outcome import NOT_LEARNED, PROBE, STATUSES, Row, rows
 from ablate.phrases import counted
-from ablate.record.files import append_line, write_text
+from ablate.record.files import write_text
 from ablate.record.results import LOGGER_FAILURES, read_links
-from ablate.sweep.cell import config_dirs
-from ablate.verdict.types import INCONCLUSIVE, Verdict
+from ablate.verdict.types import Verdict
 from ablate.wandb.connection import LOGGER, advise_sync
-from ablate.words.answer import seeds_needed
 
 PART = (
     "This sweep has only some of the planned seeds or variants, so it has no verdict. Its results "
@@ -52,6 +48,7 @@ def end(config: DictConfig) -> int:
     """
     from pandas import DataFrame  # takes half a second
 
+    from ablate.report.content import announce_report
     from ablate.report.tables import markdown
 
     sweep = Path(config.hydra.sweep.dir)
@@ -69,10 +66,7 @@ def end(config: DictConfig) -> int:
         console.print(f"\n{NO_VERDICT}.", soft_wrap=True)
     elif config.study is not None:
         if verdict := _judge(config, evidence):
-            _print_verdict(console, verdict, sweep)
-            if advice := more_seeds(config, verdict):
-                console.print(f"\n{advice}", soft_wrap=True)
-                append_line(sweep / "report.md", f"\n## To decide it\n\n{advice}")
+            announce_report(console, evidence, verdict, sweep)
         else:
             console.print(f"\n{PART}", soft_wrap=True)
     failed = Counter(run["error"] for run in evidence.runs if run["status"] == "failed")
@@ -122,44 +116,6 @@ def _judge(config: DictConfig, evidence: Evidence) -> Verdict | None:
     verdict = write_report(evidence, sweep)
     log_analysis(config, evidence, verdict, sweep)
     return verdict
-
-
-def _print_verdict(console: Console, verdict: Verdict, sweep: Path) -> None:
-    from ablate.report.content import announce, slice_warning
-
-    if warning := slice_warning(verdict):
-        console.print(f"\n{warning}", style="bold", soft_wrap=True)
-    announce(console, verdict)
-    console.print(f"\nreport: {sweep / 'report.md'}", soft_wrap=True)
-    if (picture := sweep / "figures" / "effects.svg").exists():
-        console.print(f"picture: {picture}", soft_wrap=True)
-
-
-def more_seeds(config: DictConfig, verdict: Verdict) -> str:
-    """Return how to decide the undecided claims that need more seeds, by a verdict that is not
-    exploratory; "" if no claim needs more, or if seeds are recipes.
-
-    More seeds in addition to the analysed ones would make it exploratory, so all seeds are fresh.
-    """
-    undecided = [claim for claim in verdict["claims"] if claim["verdict"] == INCONCLUSIVE]
-    needed = [n for claim in undecided if (n := seeds_needed(claim))]
-    if not needed or "combined" in verdict:
-        return ""
-    if config.study.exploratory:
-        return (
-            f"{max(needed)} seeds may decide it. For a verdict that is not exploratory, write the "
-            "question as a claim before you train them (docs/howto/claims.md)."
-        )
-    fresh = [f"seed=range({max(needed)})", f"budget.seeds={max(needed)}"]
-    fresh += [f"replicate={config.replicate + 1}", "contest=true"]
-    if planned := config.study.get("baseline_seeds"):  # in proportion, as the forecast assumes
-        further = math.ceil(planned * max(needed) / config.study.seeds)
-        fresh.append(f"study.baseline_seeds={further}")
-    keys = [word.partition("=")[0] for word in fresh]
-    words = [word for word in config.hydra.overrides.task if word.partition("=")[0] not in keys]
-    whole = command([*words, *fresh], "-m", config_dirs=config_dirs(config))
-    advice = f"{max(needed)} fresh seeds may decide it, judged alone and not exploratory:"
-    return f"{advice}\n\n    {whole}"
 
 
 def as_rich(title: str, table_rows: list[Row], asked: Collection[str] = ()) -> Table:

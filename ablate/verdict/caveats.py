@@ -54,7 +54,7 @@ def caveats(
         unfinished: levels of the arms of undecided claims that more seeds may decide.
     """
     whole = [*evidence.notes, *departed, *_of_study(evidence, len(judged), len(waiting))]
-    runs = [*_of_runs(evidence), *_of_plan(evidence, unfinished), *_of_code(evidence)]
+    runs = [*_of_runs(evidence, judged), *_of_plan(evidence, unfinished), *_of_code(evidence)]
     return [
         *(Caveat(**each, claims=[]) for each in whole),
         *_merged(_of_sizes, judged, evidence),
@@ -199,8 +199,10 @@ def _are_apart(means: list[Values], margin: float) -> bool:
     return above(max(scores) - min(scores), margin, max(map(abs, scores)))
 
 
-def _of_runs(evidence: Evidence) -> Iterator[Reason]:
-    """Yield the caveats on runs that failed, and on measurements on a busy machine."""
+def _of_runs(evidence: Evidence, judged: Sequence[Judged]) -> Iterator[Reason]:
+    """Yield the caveats on runs that failed, and on measurements on a busy machine. Runs that
+    failed to learn are counted once: here, or with a claim on their arm.
+    """
     busy = max((run["metrics"].get("probe/others") or 0.0 for run in evidence.runs), default=0.0)
     if busy > IDLE:
         yield reason("busy_machine", cores=busy)
@@ -208,7 +210,10 @@ def _of_runs(evidence: Evidence) -> Iterator[Reason]:
     if failed:
         yield reason("runs_failed", cells=failed)
     if not evidence.is_table:
-        yield from _of_wrong_ends("runs_went_wrong", evidence.runs)
+        failures = (claim.entry.get("failed_to_learn", {}).items() for claim in judged)
+        counted = {arm for of_claim in failures for arm, count in of_claim if count["runs"]}
+        runs = [run for run in evidence.runs if arm_label(run["levels"]) not in counted]
+        yield from _of_wrong_ends("runs_went_wrong", runs)
     if evidence.short:
         runs, steps = evidence.short.runs, evidence.short.regime["steps"]
         steps_of_runs = steps_of(runs, "budget.short", steps)

@@ -84,7 +84,7 @@ WORST = "{measure}: {value} in the worst of {cases}, {broken} of which break the
 LIMITS = {True: "at least {limit:g} is needed", False: "at most {limit:g} is allowed"}
 DRAWS = "{draws:,} random draws each; "
 FAULT = "A deliberate fault, {fault}, gave at least {value}."
-FAILS = "The check can fail: with {arm}, it was {value}."
+FAILS = "The check can fail: with {arm}, the same value is {value} away from 0."
 SHORT = 3  # most words of a metric's name that is repeated after the margin
 EXPONENT = Metric("", "", 3)  # the unit of a trend on a log-log scale
 

@@ -16,7 +16,7 @@ from ablate.verdict.stored import was_trained
 from ablate.verdict.types import Failures, Verdict
 
 EXPLORATORY = "its verdicts are therefore exploratory"
-FAILED_TO_LEARN = "failed to learn (they diverged or stayed near chance)"
+FAILED_TO_LEARN = "failed to learn (diverged, collapsed, near chance or on a plateau)"
 BOUNDS = {
     "table": "Computed from the runs in {corpus}. Other data and models may differ.",
     "untrained": "Computed without training; it holds for models of any quality.",

@@ -27,7 +27,8 @@ def test_verdicts_are_printed_and_the_report_lies_in_the_folder(command, folder)
     assert (status, err) == (0, "")
     assert out.splitlines()[1].endswith(". Pre-LN reaches a higher BLEU than Post-LN.")
     assert "5 paired seeds" in out.splitlines()[2]
-    assert out.splitlines()[-1] == f"report: {folder / 'report.md'}"
+    paths = [f"report: {folder / 'report.md'}", f"picture: {folder / 'figures' / 'effects.svg'}"]
+    assert out.splitlines()[-2:] == paths
     assert {p.name for p in folder.iterdir()} > {"verdict.json", "report.md"}
 
 

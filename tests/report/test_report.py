@@ -47,7 +47,7 @@ def test_the_same_evidence_gives_the_same_bytes(every, tmp_path):
 
 def test_every_report_has_all_sections_and_all_verdicts(every):
     report = read(every)
-    assert sections(report) == [*ALWAYS]
+    assert [title for title in sections(report) if title != "To decide it"] == [*ALWAYS]
     assert report.startswith("# made_up\n")
     claims = json.loads((every / "verdict.json").read_text())["claims"]
     for number, claim in enumerate(claims, 1):
@@ -86,9 +86,9 @@ def test_real_text_below_8_bleu_opens_with_a_warning(report, evidence, data, sha
 
 
 def test_arms_show_size_reuse_tuned_values_and_runs_that_went_wrong(report):
-    assert "| 1 / 1 / 1 |" in report("stability")
+    assert "| 2 | 1 |" in report("stability")  # failed to learn, errors
     assert re.search(r"\| Pre-LN \| 5 \| .* \| 0.001 \|", report("tuned"))
-    row = r"\| Pre-LN \| 5 \| 5\d\.\d\d ± .* \| 0 / 0 / 0 \| 1 \| 278,528 \|"
+    row = r"\| Pre-LN \| 5 \| 5\d\.\d\d ± .* \| 0 \| 0 \| 1 \| 278,528 \|"
     assert re.search(row, report())
 
 

@@ -37,6 +37,7 @@ def test_a_pair_whose_run_failed_is_left_out_and_the_rate_is_told(judged, status
     if status == "finished":  # at chance, so that nothing else says that a seed is missing
         left_out = {"arms": {"Pre-LN": [0, 12], "Post-LN": [1, 12]}}
         assert codes(verdict)["failures_left_out"] == left_out
+    assert "runs_went_wrong" not in codes(verdict)  # the same runs are not counted twice
     assert "failures_left_out" not in codes(judged(12, 0, 0))
 
 

@@ -1,20 +1,20 @@
 """The advice that a sweep prints at its end."""
 
 import pytest
-from omegaconf import OmegaConf
 
-from ablate.sweep.end import more_seeds
+from ablate.evidence.folder import Evidence
+from ablate.report.content import more_seeds
 
 
 @pytest.fixture
 def advice():
     def of(exploratory, *claims, baseline_seeds=None):
-        task = ["+experiment=mine", "seed=0,1", "optimizer.lr=0.1"]
-        hydra = {"overrides": {"task": task}, "runtime": {"config_sources": []}}
+        words = "+experiment=mine seed=0,1 optimizer.lr=0.1 replicate=2 -m"
         study = {"exploratory": exploratory, "seeds": 2, "baseline_seeds": baseline_seeds}
-        config = OmegaConf.create({"study": study, "replicate": 2, "hydra": hydra})
+        registration = {"command": f"python -m ablate {words}"}
+        made = Evidence.made_up(study, [{"seed": 0}, {"seed": 1}], registration=registration)
         keys = ("verdict", "pairs", "seeds_needed")
-        return more_seeds(config, {"claims": [dict(zip(keys, c, strict=True)) for c in claims]})
+        return more_seeds(made, {"claims": [dict(zip(keys, c, strict=True)) for c in claims]})
 
     return of
 
@@ -28,3 +28,5 @@ def test_more_seeds_are_fresh_ones_so_that_their_verdict_is_not_exploratory(advi
     assert "replicate=3 contest=true -m" in command and "seed=0,1" not in command
     command = advice(False, ("inconclusive", 2, PLAN), baseline_seeds=5)
     assert "budget.seeds=6 replicate=3 contest=true study.baseline_seeds=15 -m" in command
+    command = advice(True, ("inconclusive", 2, PLAN))
+    assert "optimizer.lr=0.1 replicate=2 'seed=range(6)' -m" in command

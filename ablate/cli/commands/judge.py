@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.console import make_console
     from ablate.evidence.checks import ANALYSIS_LOG, keep
     from ablate.record.files import check_links, copy_text, writing
-    from ablate.report.content import announce, slice_warning
+    from ablate.report.content import announce_report
     from ablate.report.write import write_files, write_tables
     from ablate.verdict.conclude import conclude
     from ablate.verdict.stored import RESULT
@@ -82,11 +82,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json.dumps(verdict, indent=1))
         return
-    console = make_console()
-    if warning := slice_warning(verdict):
-        console.print(warning, style="bold", soft_wrap=True)
-    announce(console, verdict)
-    print(f"\nreport: {target / 'report.md'}")
+    announce_report(make_console(), evidence, verdict, target)
     if arguments.tables:
         print(f"tables: {arguments.tables}")
 
