@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ablate import hardware
-from ablate.config.limits import Range, check_fraction, check_one_of
+from ablate.config.limits import OneOf, Range
 from ablate.data import PAD
 
 
@@ -177,10 +177,10 @@ class LabelSmoothing(Loss):
 
     mean_over_rows = True
 
-    def __init__(self, *, epsilon: float, target: str) -> None:
+    def __init__(
+        self, *, epsilon: Annotated[float, Range(0, 0.99)], target: Annotated[str, OneOf(TARGETS)]
+    ) -> None:
         super().__init__()
-        check_fraction("loss.epsilon", epsilon)
-        check_one_of("loss.target", target, TARGETS)
         self.epsilon = epsilon
         self.target = target
 

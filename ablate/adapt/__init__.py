@@ -1,6 +1,5 @@
 """Adaptation of a model before training, and options that choose the weights to train."""
 
-import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
@@ -58,11 +57,8 @@ def _fits(pattern: str, name: str) -> bool:
 
 def _refusal(key: str, pattern: str, names: list[str]) -> UserError:
     parts = dict.fromkeys(part for name in names for part in name.split(".") if not part.isdigit())
-    near = difflib.get_close_matches(pattern, [*parts, *names], n=1)
-    hint = f"did you mean {near[0]}? " if near else ""
     return UserError(
-        f"{key} has {pattern!r}, which fits nothing in this model: {hint}"
-        f"its parts are {', '.join(parts)}"
+        f"{key} has {pattern!r}, which fits nothing in this model: its parts are {', '.join(parts)}"
     )
 
 

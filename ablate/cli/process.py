@@ -15,7 +15,7 @@ WITH_TRACEBACK = os.environ.get(FULL_ERROR) == "1"
 # packages whose error messages are printed without a traceback
 LIBRARIES = (
     *("hydra", "omegaconf", "antlr4", "yaml", "pydantic", "pydantic_core"),
-    *("pytorch_lightning", "lightning_fabric", "ray", "submitit"),
+    *("pytorch_lightning", "lightning_fabric", "ray", "submitit", "datasets", "huggingface_hub"),
 )
 
 

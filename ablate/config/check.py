@@ -112,7 +112,7 @@ def check_study_keys(config: DictConfig) -> None:
     """Raise an error for a key of the study that is missing or unknown, or has a wrong value."""
     if config.study is not None:
         OmegaConf.to_container(config.study, throw_on_missing=True)
-        _walk(config.study, "study")
+        check_node(config.study, "study")
 
 
 def check_groups(config: DictConfig) -> None:
@@ -129,7 +129,7 @@ def check_groups(config: DictConfig) -> None:
     for key, annotation in annotations.items():
         if key in config:  # skipped if the interpolation ${...} cannot be resolved
             check_value(key, config[key], annotation)
-    _walk(config.budget, "budget")
+    check_node(config.budget, "budget")
     for key in REQUIRED:
         group, _, name = key.partition(".")
         if is_component(config, group) and name not in [*config[group]]:
@@ -165,7 +165,7 @@ def check(config: DictConfig) -> None:
         if key in config.trainer:
             raise UserError(f"trainer.{key} cannot be set: {instead}")
     check_groups(config)  # first, because values of other keys refer to the budget
-    _walk(config, "")
+    check_node(config, "")
     steps, given = config.budget.steps, config.trainer.get("max_steps")
     if isinstance(given, int) and given != steps:  # the schedule of the learning rate would differ
         raise UserError(
@@ -177,11 +177,12 @@ def check(config: DictConfig) -> None:
         raise UserError("test_splits=[]: it must not be empty")
 
 
-def _walk(value: Any, path: str, annotation: Any = Any) -> None:
+def check_node(value: Any, path: str, annotation: Any = Any) -> None:
+    """Raise UserError for the first key or value in a part of a config that is invalid."""
     check_value(path, value, annotation)
     if isinstance(value, ListConfig):
         for i, item in enumerate(value):
-            _walk(item, f"{path}[{i}]")
+            check_node(item, f"{path}[{i}]")
     elif isinstance(value, DictConfig):
         _walk_keys(value, path, annotation)
     elif isinstance(value, str) and value.startswith("~/"):
@@ -200,7 +201,7 @@ def _walk_keys(node: DictConfig, path: str, annotation: Any) -> None:
         full = f"{path}.{key}" if path else key
         if annotations is not None and key not in annotations:
             raise UserError(f"unknown key {full}: {_allowed(key, annotations, path)}")
-        _walk(node[key], full, (annotations or {}).get(key, Any))
+        check_node(node[key], full, (annotations or {}).get(key, Any))
 
 
 def _allowed(key: str, names: Iterable[str], path: str) -> str:

@@ -193,18 +193,6 @@ def _are_betas(value: Any) -> bool:
     return not isinstance(value, Sequence) or len(value) == 2 and all(0 <= x < 1 for x in value)
 
 
-def check_one_of(key: str, value: object, allowed: Collection[str]) -> None:
-    """Raise UserError unless a value of a config key is one of the allowed words."""
-    if value not in allowed:
-        raise UserError(f"{key} is {value!r}: it must be one of {tuple(allowed)}")
-
-
-def check_fraction(key: str, value: float) -> None:
-    """Raise UserError unless a value of a config key is at least 0 and below 1."""
-    if not 0 <= value < 1:
-        raise UserError(f"{key} is {value}: it must be at least 0 and below 1")
-
-
 MOST_DEVICES = 64  # of one machine
 DEVICES = Range(1, MOST_DEVICES)
 COUNT = Range(1, 2**31 - 1)

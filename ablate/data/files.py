@@ -17,16 +17,13 @@ from ablate.data.corpus import (
     SEPARATORS,
     SPLITS,
     TRAINED,
-    Corpus,
     Documents,
-    Pairs,
     Segment,
     check_split,
     split_documents,
 )
-from ablate.data.text import MARK, decoded, read_bytes, read_sentences, sha256_of
+from ablate.data.text import MARK, decoded, read_bytes, sha256_of
 from ablate.errors import UserError
-from ablate.record.files import lies_in
 
 SHOWN = 3  # file names shown in a summary
 
@@ -52,7 +49,7 @@ class TextFiles(Documents):
         documents: line, paragraph (separated by blank lines), or file.
 
     Raises:
-        UserError: there is no such file or folder, or a folder is empty.
+        UserError: there is no such file or folder.
     """
 
     def __init__(
@@ -78,7 +75,10 @@ class TextFiles(Documents):
         """
         check_split(split, SPLITS)
         if not self._stretches[split]:
-            raise UserError(self._nothing_for(split))
+            raise UserError(
+                f"data.held_out={self._held_out} leaves no line of data.files for {split}; give "
+                "more text or another fraction, or separate files for validation and test."
+            )
         for stretch in self._stretches[split]:
             yield from split_documents(_text(stretch), SEPARATORS[self._rule])
 
@@ -86,7 +86,7 @@ class TextFiles(Documents):
         """Return a hash of the text of train and validation, and of how it is split into documents.
 
         Raises:
-            UserError: a file cannot be read or is empty.
+            UserError: a file cannot be read.
         """
         lines = "".join(self.test_fingerprint(split) for split in TRAINED)
         return hashlib.sha256(f"files\n{self._rule}\n{lines}".encode()).hexdigest()
@@ -117,21 +117,14 @@ class TextFiles(Documents):
 
     @cached_property
     def _stretches(self) -> dict[str, list[Stretch]]:
-        whole = [Stretch(path, 0, _size(path)) for path in self._paths]
-        separate = {k: [Stretch(path, 0, _size(path)) for path in v] for k, v in self._own.items()}
+        whole = [Stretch(path, 0, len(read_bytes(path))) for path in self._paths]
+        separate = {
+            k: [Stretch(path, 0, len(read_bytes(path))) for path in v] for k, v in self._own.items()
+        }
         missing = [split for split in SPLITS[1:] if split not in separate]
         parts = _split(whole, self._held_out, len(missing))
         stretches = separate | dict(zip(("train", *missing), parts, strict=True))
         return {split: stretches[split] for split in SPLITS}
-
-    def _nothing_for(self, split: str) -> str:
-        key = split if split in self._own else "files"
-        if not self._own.get(split, self._paths):
-            return f"data.{key} is an empty list, so there is no text for {split}; name files."
-        return (
-            f"data.held_out={self._held_out} leaves no line of data.files for {split}; give more "
-            "text or another fraction, or separate files for validation and test."
-        )
 
 
 def _listed(key: str, names: Sequence[str]) -> list[Path]:
@@ -146,10 +139,7 @@ def _listed(key: str, names: Sequence[str]) -> list[Path]:
         path = Path(name).expanduser()
         if not path.exists():
             raise UserError(f"data.{key}: there is no file or folder {name}.")
-        inside = _inside(path) if path.is_dir() else [path]
-        if not inside:
-            raise UserError(f"data.{key}: the folder {name} has no files.")
-        paths += inside
+        paths += _inside(path) if path.is_dir() else [path]
     return paths
 
 
@@ -157,27 +147,17 @@ def _inside(folder: Path) -> list[Path]:
     """Return the visible files below a folder, sorted by name; links are followed.
 
     Raises:
-        OSError: a folder cannot be read.
-        UserError: a link leads to a folder that contains the link.
+        OSError: a folder cannot be read, or links lead back to a folder that contains them.
     """
     files: list[Path] = []
     for place, folders, names in os.walk(folder, onerror=_fail, followlinks=True):
         folders[:] = [name for name in folders if name[0] != "."]
-        for path in (Path(place, name) for name in folders):
-            if path.is_symlink() and lies_in(path.parent, path):
-                raise UserError(f"{path} is a link to a folder that contains it; remove the link.")
         files += [Path(place, name) for name in names if name[0] != "."]
     return sorted(path for path in files if path.is_file())
 
 
 def _fail(error: OSError) -> None:
     raise error
-
-
-def _size(path: Path) -> int:
-    if not (size := len(read_bytes(path))):
-        raise UserError(f"{path} is empty; give a file with text, or leave it out.")
-    return size
 
 
 def _split(whole: list[Stretch], share: float, held_out: int) -> list[list[Stretch]]:
@@ -224,60 +204,6 @@ def _text(stretch: Stretch) -> str:
         raise UserError(f"{stretch.path} is not text: byte {at} is 0; leave the file out.")
     text = decoded(str(stretch.path), raw, stretch.start)
     return text.removeprefix("" if stretch.start else MARK).replace("\r\n", "\n")
-
-
-class Language(Corpus):
-    """A corpus of texts of one language without sources: every source is an empty line.
-
-    Args:
-        language: language code of the text.
-        train: file with the training texts, one per line; `.gz` is unpacked.
-        validation: file with the validation texts, one per line; `.gz` is unpacked.
-        test: file with the test texts, one per line; `.gz` is unpacked.
-    """
-
-    def __init__(self, *, language: str, train: str, validation: str, test: str):
-        self._language = language
-        self._paths = {
-            split: _file(split, path)
-            for split, path in zip(SPLITS, (train, validation, test), strict=True)
-        }
-
-    @property
-    def languages(self) -> tuple[str, str]:
-        """An empty code for the missing source language, and the code of the text's language."""
-        return "", self._language
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """The name of the file with the training split, as the only element."""
-        return (self._paths["train"].name,)
-
-    def read(self, split: str) -> Pairs:
-        """Return the raw lines of a split.
-
-        Raises:
-            UserError: there is no such split, or its text is not usable.
-        """
-        check_split(split, SPLITS)
-        lines = read_sentences(self._paths[split])
-        return Pairs([""] * len(lines), lines)
-
-    def fingerprint(self) -> str:
-        """Return a hash of the text of train and validation."""
-        lines = "".join(self.test_fingerprint(split) for split in TRAINED)
-        return hashlib.sha256(f"language\n{lines}".encode()).hexdigest()
-
-    def test_fingerprint(self, split: str) -> str:
-        """Return the SHA-256 of the text of a split."""
-        return f"{split} {sha256_of(self._paths[split])}\n"
-
-
-def _file(split: str, given: str) -> Path:
-    path = Path(given)
-    if not path.is_file():
-        raise UserError(f"data.{split}={given}: there is no such file.")
-    return path
 
 
 FILE = Path(__file__).with_name("tinyshakespeare.txt.xz")

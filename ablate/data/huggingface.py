@@ -8,7 +8,6 @@ streaming, only token ids are written to disk; the data files are read again in 
 import hashlib
 from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ablate.data.corpus import SPLITS, Corpus, Documents, Pairs, Segment, check_split, segments_of
-from ablate.errors import UserError, class_and_line
+from ablate.errors import UserError
 from ablate.record.files import digest_of
 
 
@@ -61,7 +60,7 @@ class HubData:
         """Return an iterable of the rows of a split; each row is a dictionary by column.
 
         Raises:
-            UserError: there is no such split or data set, or a part of a split is to be streamed.
+            UserError: there is no such split, or a part of a split is to be streamed.
         """
         check_split(split, SPLITS)
         given = getattr(self, split)
@@ -70,9 +69,8 @@ class HubData:
                 f"data.{split}={given}: a stream has no parts of splits; set data.streaming=false, "
                 "or name a whole split."
             )
-        with self._naming_the_source():
-            where = self._where | {"cache_dir": self._prepared}
-            return _library().load_dataset(**where, split=given, streaming=self.streaming)
+        where = self._where | {"cache_dir": self._prepared}
+        return _library().load_dataset(**where, split=given, streaming=self.streaming)
 
     def values(self, split: str, field: str, key: str) -> Iterator[str]:
         """Yield the text in a field of every row.
@@ -84,12 +82,12 @@ class HubData:
             key: config key that names the field, for error messages.
 
         Raises:
-            UserError: there is no such split, data set or field, or a field holds no text.
+            UserError: there is no such split, or a field holds no text.
         """
         rows = self.rows(split)
         columns = rows.column_names
         column, *inside = [field] if field in (columns or ()) else field.split(".")
-        for number, row in enumerate(self._read(rows, columns and [column]), start=1):
+        for number, row in enumerate(rows.select_columns([column]) if columns else rows, start=1):
             value = row.get(column)
             for part in inside:
                 value = value.get(part) if isinstance(value, dict) else None
@@ -103,9 +101,6 @@ class HubData:
     def fingerprint(self) -> str:
         """Return a hash of the data files and their format, of the split names, and of the fields
         that are read.
-
-        Raises:
-            UserError: there is no such data set.
         """
         kind, files = self._content
         names = [getattr(self, split) for split in SPLITS]
@@ -122,8 +117,7 @@ class HubData:
         """The format of the data files, such as JsonConfig, and a line for each file: its split,
         and the SHA-256 of a local file or the URL of a hub file.
         """
-        with self._naming_the_source():
-            config = _library().load_dataset_builder(**self._where).config
+        config = _library().load_dataset_builder(**self._where).config
         files = sorted((config.data_files or {}).items(), key=str)
         lines = [f"{split} {_digest(path)}\n" for split, paths in files for path in paths]
         return type(config).__name__, "".join(lines)
@@ -146,24 +140,6 @@ class HubData:
         # in a CSV file, a text such as NA is a text and not a missing value
         plain = {"keep_default_na": False} if self.path == "csv" else {}
         return {**where, **plain, "revision": self.revision, "cache_dir": self.download_to}
-
-    def _read(self, rows: Any, columns: list[str] | None) -> Iterator[dict[str, object]]:
-        with self._naming_the_source():
-            yield from rows.select_columns(columns) if columns else rows
-
-    @contextmanager
-    def _naming_the_source(self) -> Iterator[None]:
-        """Add the name of the data set to errors that a `with` block raises."""
-        try:
-            yield
-        except (UserError, GeneratorExit):
-            raise
-        except Exception as error:
-            cause = error.__cause__ or error
-            raise UserError(
-                f"data.path={self.path}: the data set cannot be read ({class_and_line(cause)}); "
-                "check that it exists, set data.data_files, or connect to the internet."
-            ) from error
 
 
 @dataclass(kw_only=True)

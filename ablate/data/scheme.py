@@ -12,9 +12,6 @@ may be cut before any space or line feed and encoded in parts.
 """
 
 import json
-import re
-import string
-import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import chain, islice
@@ -36,8 +33,6 @@ LINE_FEED = "\ufdd0"
 RESERVED = [f"{name}{MARK}" for name in SPECIALS]
 UNLIMITED = 1 << 20  # size of a vocabulary without limit; the library reserves memory for this size
 CHUNK = 10_000  # lines passed to the library at a time
-LONGEST = 1_000  # characters; longer words are cut for the training of a vocabulary
-LONG = re.compile(f"[^ ]{{{LONGEST + 1}}}")  # a possible long word
 
 Texts = Sequence[Iterable[str]]  # each text can be read more than once
 
@@ -146,30 +141,8 @@ def _chunks(texts: Texts, work: Work) -> Iterator[Sequence[str]]:
     for text in texts:
         rest = iter(text)
         while chunk := list(islice(rest, CHUNK)):
-            yield [part for line in chunk for part in cut_words(line)]
+            yield chunk
             work.advance(len(chunk))
-
-
-def cut_words(line: str) -> list[str]:
-    """Return a line as parts in which no word is longer than `LONGEST` characters.
-
-    The time to train a vocabulary grows steeply with the length of a word. Only the training of a
-    vocabulary uses these parts.
-    """
-    if not LONG.search(line):
-        return [line]
-    begin, length, parts = 0, 0, []
-    for at, character in enumerate(line):
-        length = 0 if character == " " or _is_punctuation(character) else length + 1
-        if length > LONGEST:
-            parts.append(line[begin:at])
-            begin, length = at, 1
-    return [*parts, line[begin:]]
-
-
-def _is_punctuation(character: str) -> bool:
-    """Return whether the `tokenizers` library cuts around this character."""
-    return character in string.punctuation or unicodedata.category(character).startswith("P")
 
 
 def characters_and_specials(texts: Texts) -> int:

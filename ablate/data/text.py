@@ -6,7 +6,6 @@ byte-order mark and carriage returns at line ends are dropped.
 
 import gzip
 import hashlib
-import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +16,6 @@ from ablate.data.corpus import Pairs
 from ablate.errors import UserError
 
 MARK = "\ufeff"  # U+FEFF, the byte-order mark
-ATTRIBUTION = re.compile(r"CC[- ](BY|0)", re.IGNORECASE)
 
 
 @contextmanager
@@ -30,10 +28,8 @@ def opened(path: Path) -> Iterator[BinaryIO]:
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             yield cast(BinaryIO, file)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise UserError(f"{path} is not a whole gzip file: {error}.") from error
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise UserError(f"{path} cannot be read: {error}.") from error
 
 
 def read_bytes(path: Path) -> bytes:
@@ -56,33 +52,15 @@ def sha256_of(path: Path) -> str:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Return the lines of a UTF-8 text file (also `.gz`).
+    """Return the lines of a UTF-8 text file (also `.gz`), without a byte-order mark.
 
     Raises:
         UserError: the file is missing, empty or not UTF-8.
     """
-    text = read_text(path)
+    text = decoded(str(path), read_bytes(path)).removeprefix(MARK).replace("\r\n", "\n")
     if not text.strip():
         raise UserError(f"{path} is empty; it must hold one sentence per line.")
     return text.removesuffix("\n").removesuffix("\r").split("\n")
-
-
-def read_text(path: Path) -> str:
-    """Return the text of a file with line feeds as line ends, without a byte-order mark.
-
-    Raises:
-        UserError: the file is missing or not UTF-8.
-    """
-    return read_raw_text(path).removeprefix(MARK).replace("\r\n", "\n")
-
-
-def read_raw_text(path: Path) -> str:
-    """Return the text of a file unchanged, including byte-order mark and line ends.
-
-    Raises:
-        UserError: the file is missing or not UTF-8.
-    """
-    return decoded(str(path), read_bytes(path))
 
 
 def read_sentences(path: Path) -> list[str]:
@@ -173,9 +151,7 @@ def read_pair(src: Path, tgt: Path) -> Pairs:
 
 
 def read_tsv(path: Path) -> Pairs:
-    """Return the first two tab-separated columns of a file: source, target.
-
-    A third column with a licence attribution, as in Tatoeba's files, is ignored.
+    """Return the two tab-separated columns of a file: source, target.
 
     Raises:
         UserError: an error of `read_lines`; or a line has another number of columns, or a sentence
@@ -185,7 +161,7 @@ def read_tsv(path: Path) -> Pairs:
     drop_last_empty(lines)
     rows = [line.split("\t") for line in lines]
     for number, columns in enumerate(rows, start=1):
-        if len(columns) != 2 and not (len(columns) == 3 and ATTRIBUTION.match(columns[2])):
+        if len(columns) != 2:
             raise UserError(
                 f"{path}: line {number} has {len(columns)} tab-separated columns; "
                 "it must have two, the source and the target sentence."

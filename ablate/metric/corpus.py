@@ -2,7 +2,6 @@
 
 import functools
 import importlib.metadata
-import unicodedata
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -362,11 +361,6 @@ class WordScore(CorpusScore):
 
 
 ORDER = 4
-# scripts without spaces between words (first word of Unicode's names), with a suitable tokeniser
-UNSPACED = {
-    **{"CJK": "zh", "HIRAGANA": "ja-mecab", "KATAKANA": "ja-mecab"},
-    **dict.fromkeys(("THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"), "flores200"),
-}
 
 
 def doubt(bleu: CorpusBleu, references: Sequence[str]) -> str:
@@ -377,23 +371,8 @@ def doubt(bleu: CorpusBleu, references: Sequence[str]) -> str:
     short = float((lengths < ORDER).mean())
     if short <= 0.5:
         return ""
-    by, better = bleu.scoring.tokenize, _splits(references)
-    cure = f"; set task.tokenize={better}" if better and better != by else ""
     return (
-        f"BLEU by {by} cannot mean much here: {short:.0%} of the references have fewer than "
-        f"{ORDER} of its tokens{cure}, and read chrF beside it"
+        f"BLEU by {bleu.scoring.tokenize} cannot mean much here: {short:.0%} of the references "
+        f"have fewer than {ORDER} of its tokens. In a script without spaces between words, set "
+        "task.tokenize to zh, ja-mecab or flores200; read chrF beside BLEU"
     )
-
-
-def _splits(lines: Sequence[str]) -> str:
-    """Return the name of a sacreBLEU tokeniser for lines in a script without spaces.
-
-    Return "" unless most letters belong to such a script.
-    """
-    letters = [letter for line in lines for letter in line if letter.isalpha()]
-    scripts = Counter(unicodedata.name(letter, "").partition(" ")[0] for letter in letters)
-    counts = {name: count for name, count in scripts.items() if name in UNSPACED}
-    if 2 * sum(counts.values()) <= len(letters):
-        return ""
-    kana = {name for name in counts if name.endswith("KANA")}
-    return "ja-mecab" if kana else UNSPACED[max(counts, key=lambda name: counts[name])]

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Annotated
 
 from torch import Tensor
 
 from ablate.config.construct import Arguments
-from ablate.config.limits import check_one_of
+from ablate.config.limits import Count, OneOf
 from ablate.errors import UserError
 from ablate.model import WITHOUT_CAUSAL_MASK
 from ablate.model.attention import Kernel
@@ -30,22 +31,13 @@ from ablate.model.sublayer import Sublayer
 from ablate.model.values import Values
 
 
-def check_positive(**sizes: int) -> None:
-    """Raise UserError unless every size is at least 1."""
-    for key, size in sizes.items():
-        if size < 1:
-            raise UserError(f"model.{key} is {size}: it must be at least 1")
-
-
 def head_width(d_model: int, n_heads: int, d_head: int | None) -> int:
     """Return the width of a head: d_head, or d_model / n_heads if d_head is None.
 
     Raises:
-        UserError: a number is below 1, or d_head is None and n_heads does not divide d_model.
+        UserError: d_head is None, and n_heads does not divide d_model.
     """
-    check_positive(n_heads=n_heads)
     if d_head is not None:
-        check_positive(d_head=d_head)
         return d_head
     if d_model % n_heads:
         allowed = ", ".join(str(n) for n in range(1, d_model + 1) if d_model % n == 0)
@@ -62,12 +54,8 @@ def shared_layers(share_layers: str, n_layers: int) -> list[int]:
     Sets are counted from 0. `none`: a set for each layer; `pairs`: a set for two neighbouring
     layers, and one for the last layer if n_layers is odd; `all`: one set. Norms are shared as well.
     Source: `all` arXiv:1909.11942, section 3.1; `pairs` arXiv:2104.06022, section 3 ("sequence").
-
-    Raises:
-        UserError: `share_layers` is not none, pairs or all.
     """
     together = {"none": 1, "pairs": 2, "all": n_layers}
-    check_one_of("model.share_layers", share_layers, together)
     return [layer // together[share_layers] for layer in range(n_layers)]
 
 
@@ -91,19 +79,16 @@ class Architecture(Arguments):
         share_layers: none | pairs | all: which neighbouring layers of a stack share their weights.
         dropout: dropout probability at each place in the model.
         bias: whether the linear maps of sub-layers have biases.
-
-    Raises:
-        UserError: a size is below 1.
     """
 
     src_vocab: int
     tgt_vocab: int
     joint_vocab: bool
-    d_model: int
-    d_ff: int
-    n_heads: int
-    d_head: int | None
-    share_layers: str
+    d_model: Count
+    d_ff: Count
+    n_heads: Count
+    d_head: Count | None
+    share_layers: Annotated[str, OneOf(("none", "pairs", "all"))]
     dropout: Rates
     bias: bool
     position: Callable[..., Position]
@@ -118,9 +103,6 @@ class Architecture(Arguments):
     block: Callable[..., Block]
     head: Callable[..., Head]
     parametrisation: Callable[..., Parametrisation]
-
-    def __post_init__(self) -> None:
-        check_positive(d_model=self.d_model, d_ff=self.d_ff)
 
     @property
     def width_of_head(self) -> int:

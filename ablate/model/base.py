@@ -4,6 +4,7 @@ classifiers call.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -13,11 +14,12 @@ from omegaconf import DictConfig
 from torch import Tensor, nn
 
 from ablate.config.construct import construct, nest_arguments
-from ablate.model import Law
+from ablate.errors import UserError
+from ablate.model import Cache, Law
 from ablate.model.attention import Kernel
 from ablate.model.attention.multi_head import MultiHeadAttention
-from ablate.model.cache import Cache
 from ablate.model.head import Head
+from ablate.model.padding import Mask
 from ablate.model.stack import Stack
 
 
@@ -186,3 +188,61 @@ def assemble(*, constructor: str, **given: object) -> Model:
     kind = get_class(constructor)
     model: Model = kind(**nest_arguments(kind, given))
     return model
+
+
+@torch.no_grad()
+def attention_weights(
+    model: Model, inputs: Any, *, partial: bool = False
+) -> dict[str, Float[Tensor, "B H Q K"]]:
+    """Return the weights of every attention for the inputs of a batch, without dropout.
+
+    Keys are names such as "encoder.0.self" or "decoder.0.cross", where the number counts layers.
+    Kernels whose weights do not sum to 1 over the keys are left out. With `partial`, kernels whose
+    weights are at least 0 and sum to less than 1 are included. If a layer is used several times
+    because its parameters are shared, the weights of its last use are returned.
+    """
+    weights: dict[str, Tensor] = {}
+
+    def record(name: str) -> Any:
+        def hook(kernel: Kernel, inputs: tuple[Any, ...], output: Tensor) -> None:
+            weights[name] = weights_of(kernel, *inputs)
+
+        return hook
+
+    training = model.training
+    with ExitStack() as hooks:
+        for name, kernel in model.attentions():
+            if kernel.has_shares or (partial and kernel.has_partial_shares):
+                hooks.enter_context(kernel.register_forward_hook(record(name)))
+        hooks.callback(model.train, training)
+        model.eval()(inputs)
+    return weights
+
+
+def weights_of(
+    kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None
+) -> Float[Tensor, "B H Q K"]:
+    """Return the attention weights of a kernel for queries q and keys k.
+
+    A kernel is linear in the values, so its output for an identity matrix of values is the matrix
+    of attention weights.
+
+    Raises:
+        UserError: the outputs of the kernel are no weighted sums of the values.
+    """
+    check_weights(kernel)
+    n_keys = k.size(2)
+    identity = torch.eye(n_keys, dtype=v.dtype, device=v.device)
+    weights: Tensor = kernel.forward(q, k, identity.expand(*v.shape[:2], -1, -1), mask, bias)
+    return weights
+
+
+def check_weights(model: nn.Module) -> None:
+    """Raise UserError for a kernel, in a model or alone, that has no attention weights."""
+    for kernel in model.modules():
+        if isinstance(kernel, Kernel) and not kernel.has_weights:
+            raise UserError(
+                f"the outputs of {type(kernel).__name__} attention are not plain weighted sums of "
+                "the values, so there are no attention weights to measure: choose another "
+                "model/attention, such as fused, and not adapt=prefix"
+            )

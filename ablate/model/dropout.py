@@ -10,8 +10,8 @@ What differs: on a CPU, one random number of 64 bits decides about eight entries
 What to expect: the same distribution as torch's dropout, but other masks for the same seed.
 """
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import torch
 from jaxtyping import Float
@@ -19,10 +19,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ablate import hardware
-from ablate.config.limits import check_fraction
+from ablate.config.limits import Range
 
 DECISIONS = {1 << 8: torch.int8, 1 << 16: torch.int16}  # number of possible rates: dtype
 TOLERANCE = 0.02  # largest relative error of the rate and of the fraction of kept values
+
+
+Rate = Annotated[float, Range(0, 0.99)]  # dropout of 1 would leave nothing
 
 
 @dataclass
@@ -30,20 +33,13 @@ class Rates:
     """The dropout probability at each place in a Transformer.
 
     In the YAML files of the models, every probability defaults to `rate`.
-
-    Raises:
-        UserError: a probability is not in [0, 1).
     """
 
-    rate: float
-    residual: float
-    attention: float
-    feed_forward: float
-    embedding: float
-
-    def __post_init__(self) -> None:
-        for site, rate in asdict(self).items():
-            check_fraction(f"model.dropout.{site}", rate)
+    rate: Rate
+    residual: Rate
+    attention: Rate
+    feed_forward: Rate
+    embedding: Rate
 
 
 class Dropout(nn.Module):

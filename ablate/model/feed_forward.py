@@ -2,13 +2,14 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
+from typing import Annotated
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.config.limits import check_one_of
+from ablate.config.limits import OneOf
 from ablate.model.dropout import Dropout
 from ablate.model.linear import Linear
 from ablate.model.sublayer import LayerContext, Sublayer, unread
@@ -42,6 +43,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu_squared": relu_squared,
     "linear": identity,
 }
+Activation = Annotated[str, OneOf(tuple(ACTIVATIONS))]
 
 
 class PositionWise(FeedForward):
@@ -63,14 +65,10 @@ class PositionWise(FeedForward):
         d_ff: width after the first map.
         dropout: dropout probability after the activation.
         activation: activation function: relu | gelu | relu_squared | linear (no activation).
-
-    Raises:
-        UserError: `activation` has another value.
     """
 
-    def __init__(self, *, d_model: int, d_ff: int, dropout: float, activation: str) -> None:
+    def __init__(self, *, d_model: int, d_ff: int, dropout: float, activation: Activation) -> None:
         super().__init__()
-        check_one_of("model.feed_forward.activation", activation, ACTIVATIONS)
         self.inner = Linear(d_model, d_ff)
         self.outer = Linear(d_ff, d_model)
         self.activation = ACTIVATIONS[activation]
@@ -87,6 +85,7 @@ GATES: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
     "sigmoid": F.sigmoid,
 }
+Gate = Annotated[str, OneOf(tuple(GATES))]
 
 
 def equal_width(d_model: int, d_ff: int) -> int:
@@ -116,14 +115,10 @@ class Gated(FeedForward):
         d_ff: inner width of the network with two linear maps that this network replaces.
         dropout: dropout probability after the product with the gate.
         activation: activation function of the gate: silu | gelu | relu | sigmoid.
-
-    Raises:
-        UserError: `activation` has another value.
     """
 
-    def __init__(self, *, d_model: int, d_ff: int, dropout: float, activation: str) -> None:
+    def __init__(self, *, d_model: int, d_ff: int, dropout: float, activation: Gate) -> None:
         super().__init__()
-        check_one_of("model.feed_forward.activation", activation, GATES)
         width = equal_width(d_model, d_ff)
         self.gate = Linear(d_model, width)
         self.inner = Linear(d_model, width)

@@ -1,24 +1,26 @@
-"""A linear layer that pads its input to 256 n rows, so that oneDNN reuses compiled kernels.
+"""Linear layers: their products, which library computes them on a CPU, and how many operations
+they take.
 
 Equation: y = x W^T + b.
 Source: torch.nn.Linear, with the same parameters and initial values.
 What differs: in bfloat16 on a CPU, training pads inputs with zeros to a multiple of BLOCK rows.
     oneDNN compiles a kernel for every new shape, which takes longer than the product itself, and
     nearly every batch has a new number of tokens. With products=onednn, oneDNN also computes
-    products of float32 (`ablate.model.product`).
+    products of float32 (`choose_products`).
 What to expect: the results of torch.nn.Linear in less time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
 
 from ablate import hardware
-from ablate.model.product import StackedLinear, is_by_onednn, stack
+from ablate.errors import UserError
 
 BLOCK = 256  # rows
 
@@ -147,3 +149,156 @@ class _Blocks(torch.autograd.Function):
             None if to_bias is None else gradient.sum(0).to(to_bias),
             (gradient.T @ rows).to(to_weight),
         )
+
+
+_chosen = "blas"
+
+
+def choose_products(library: str) -> None:
+    """Choose the library that computes float32 products of this process on a CPU.
+
+    Equation: y = x W^T + b, and its gradients.
+    Source: torch.nn.functional.linear; oneDNN, the library behind torch's products in bfloat16.
+    What differs: torch computes float32 products with a BLAS library; in the official builds of
+        torch it is Intel's MKL. MKL uses 512-bit kernels on Intel's processors alone: on an AMD
+        EPYC with AVX-512 it reaches 105 GFLOP/s on one core, whereas oneDNN, which detects the
+        features of the processor, reaches 230. torch has no setting for the choice, but it has an
+        operator for oneDNN's product, which torch.compile uses too.
+    What to expect: with `onednn` the same results as with `blas` except for rounding; on Intel's
+        processors about the same speed. On an AMD EPYC without AVX-512, MKL is faster: 80 to 89
+        GFLOP/s on one core, and oneDNN 55 to 87.
+
+    Args:
+        library: blas | onednn | auto; auto is blas if the widest vector instructions are AVX2 or
+            this torch lacks oneDNN, else onednn.
+
+    Raises:
+        UserError: this torch is built without oneDNN.
+    """
+    global _chosen  # noqa: PLW0603  # a setting of the process, like torch's number of threads
+    if library == "onednn" and not has_onednn():
+        raise UserError(
+            "products=onednn needs a torch that is built with oneDNN, and this one is not: "
+            "choose products=blas"
+        )
+    if library == "auto":
+        avx2_at_most = torch.backends.cpu.get_cpu_capability() == "AVX2"
+        library = "onednn" if has_onednn() and not avx2_at_most else "blas"
+    _chosen = library
+
+
+def has_onednn() -> bool:
+    """Return whether this torch has the products of oneDNN."""
+    available: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    return available and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+
+
+def is_by_onednn(x: Tensor) -> bool:
+    """Return whether oneDNN multiplies x because `choose_products` has chosen it.
+
+    The result is True only for float32 on a CPU. It is False for bfloat16, although torch always
+    multiplies bfloat16 by oneDNN.
+    """
+    return _chosen == "onednn" and x.device.type == "cpu" and x.dtype == torch.float32
+
+
+class StackedLinear(torch.autograd.Function):
+    """A linear map by oneDNN, whose weight matrix concatenates the rows of several weights.
+
+    Each pass concatenates the weights anew, so that no copy of them is stored between the passes.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Float[Tensor, "N D"], bias: Tensor | None, *weights: Float[Tensor, "_ D"]
+    ) -> Float[Tensor, "N E"]:
+        """Return x W^T + bias for the stacked weights W."""
+        ctx.save_for_backward(x, *weights)
+        ctx.biased = bias is not None
+        return _times(x, stack(weights), bias)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        """Return the gradients of x, bias and weights; None for an input that needs no gradient."""
+        x, *weights = ctx.saved_tensors
+        gradient = grads[0].contiguous()
+        to_x, to_bias, *to_weights = ctx.needs_input_grad
+        of_x = _times(gradient, stack(weights).T) if to_x else None
+        of_bias = gradient.sum(0) if to_bias and ctx.biased else None
+        rows = [len(weight) for weight in weights]
+        of_weights = (
+            torch.split(_outer(gradient, x), rows) if any(to_weights) else [None] * len(rows)
+        )
+        return of_x, of_bias, *of_weights
+
+
+def _outer(a: Float[Tensor, "N E"], b: Float[Tensor, "N D"]) -> Float[Tensor, "E D"]:
+    """Return a^T b.
+
+    oneDNN would copy the transposed first operand. If b is the smaller matrix, this function
+    therefore computes (b^T a)^T.
+    """
+    if b.size(1) < a.size(1):
+        return _times(b.T, a.T).T
+    return _times(a.T, b.T)
+
+
+def stack(weights: Sequence[Float[Tensor, "_ D"]]) -> Float[Tensor, "E D"]:
+    """Return a matrix with the rows of all weights; a single weight is returned without a copy."""
+    return weights[0] if len(weights) == 1 else torch.cat(list(weights))
+
+
+def _times(
+    a: Float[Tensor, "N D"], b: Float[Tensor, "E D"], bias: Tensor | None = None
+) -> Float[Tensor, "N E"]:
+    """Return a b^T + bias, computed by oneDNN."""
+    if not (a.numel() and len(b)):  # oneDNN refuses empty tensors
+        return torch.nn.functional.linear(a, b, bias)
+    product: Tensor = torch.ops.mkldnn._linear_pointwise(a, b, bias, "none", [], "")
+    return product
+
+
+Shape = torch.Size
+
+
+def _linear(x: Shape, weight: Shape, *_others: Any, **_named: Any) -> int:
+    return 2 * x.numel() * weight[0]
+
+
+def _attention(q: Shape, k: Shape, v: Shape, *_others: Any, **_named: Any) -> int:
+    return int(sdpa_flop_count(q, k, v))  # type: ignore[no-untyped-call]
+
+
+def _attention_backward(
+    gradient: Shape, q: Shape, k: Shape, v: Shape, *_others: Any, **_named: Any
+) -> int:
+    return int(sdpa_backward_flop_count(gradient, q, k, v))  # type: ignore[no-untyped-call]
+
+
+# operators that torch's counter omits, with their numbers of operations by the shapes of arguments
+PRODUCTS: dict[Any, Callable[..., int]] = {
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _attention,
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward: _attention_backward,
+}
+if has_onednn():
+    PRODUCTS[torch.ops.mkldnn._linear_pointwise] = _linear
+
+
+def product_counter() -> FlopCounterMode:
+    """Return a context manager that counts the floating-point operations of the matrix products in
+    its block, forward and backward.
+
+    Equation: 2 n m k for the product of an n x m and an m x k matrix: a multiplication and an
+        addition for each term. A head of fused attention with n queries and m keys of width d
+        counts as two products, 4 n m d. Its backward pass counts as five products, 10 n m d: one
+        computes the scores again, and four the gradients. Masked positions are counted, so causal
+        attention counts as much as attention to all positions.
+    Source: torch.utils.flop_counter.
+    What differs: torch's counter omits two kernels of CPUs: the linear map of oneDNN
+        and fused attention. This counter includes both.
+    What to expect: the same numbers for every library of `choose_products`. Kernels of recurrent
+        layers are not counted.
+
+    Its method `get_total_flops` returns the count.
+    """
+    return FlopCounterMode(display=False, custom_mapping=PRODUCTS)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ablate import hardware
-from ablate.config.limits import Range, check_one_of
+from ablate.config.limits import OneOf, Range
 from ablate.model import Law
 
 Vectors = Float[Tensor, "*N D"]  # the vectors of tokens, after any other dimensions
@@ -182,9 +182,6 @@ class DynamicTanh(Norm):
         return (self.gain * torch.tanh(self.alpha * x) + self.bias).to(x.dtype)
 
 
-PADDING = ("left_out", "counted")
-
-
 class BatchNorm(Norm):
     """Batch normalisation over all tokens of a batch.
 
@@ -208,9 +205,6 @@ class BatchNorm(Norm):
         eps: small constant added to the variance before the division by its root.
         momentum: weight of the newest batch in the running averages of mean and variance.
         padding: whether padding tokens enter mean and variance: left_out | counted.
-
-    Raises:
-        UserError: `padding` has another value.
     """
 
     mean: Tensor
@@ -222,10 +216,9 @@ class BatchNorm(Norm):
         d_model: int,
         eps: Annotated[float, Range(0)],
         momentum: Annotated[float, Range(0, 1)],
-        padding: str,
+        padding: Annotated[str, OneOf(("left_out", "counted"))],
     ) -> None:
         super().__init__()
-        check_one_of("model.norm.padding", padding, PADDING)
         self.eps = eps
         self.momentum = momentum
         self.counts_padding = padding == "counted"

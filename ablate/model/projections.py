@@ -3,18 +3,18 @@ back.
 """
 
 from abc import ABC
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ablate.config.limits import Count, check_one_of
+from ablate.config.limits import Count, OneOf
 from ablate.errors import UserError
 from ablate.model import Law
 from ablate.model.linear import Linear, linear
 
-OUTPUTS = ("learned", "identity")
+Output = Annotated[str, OneOf(("learned", "identity"))]
 
 
 class Identity(nn.Module):
@@ -84,8 +84,7 @@ class Projections(ABC):
     key: Map
     value: Map
 
-    def __init__(self, *, d_model: int, n_heads: int, d_head: int, output: str) -> None:
-        check_one_of("model.projections.output", output, OUTPUTS)
+    def __init__(self, *, d_model: int, n_heads: int, d_head: int, output: Output) -> None:
         width = n_heads * d_head
         self.output: Map = Linear(width, d_model)
         if output == "identity":
@@ -130,16 +129,15 @@ class Separate(Projections):
         output: output projection of the concatenated heads: learned | identity (none).
 
     Raises:
-        UserError: `output` has another value, or is the identity although n_heads * d_head is not
-            d_model.
+        UserError: `output` is the identity although n_heads * d_head is not d_model.
     """
 
-    def __init__(self, *, d_model: int, n_heads: int, d_head: int, output: str) -> None:
+    def __init__(self, *, d_model: int, n_heads: int, d_head: int, output: Output) -> None:
         super().__init__(d_model=d_model, n_heads=n_heads, d_head=d_head, output=output)
         self.query, self.key, self.value = (Linear(d_model, n_heads * d_head) for _ in range(3))
 
 
-MAPS = ("queries_keys", "keys_values", "all")
+Maps = Annotated[str, OneOf(("queries_keys", "keys_values", "all"))]
 
 
 class Tied(Projections):
@@ -167,13 +165,13 @@ class Tied(Projections):
         output: output projection of the concatenated heads: learned | identity (none).
 
     Raises:
-        UserError: `maps` or `output` has another value, or `output` is the identity although
-            n_heads * d_head is not d_model.
+        UserError: `output` is the identity although n_heads * d_head is not d_model.
     """
 
-    def __init__(self, *, d_model: int, n_heads: int, d_head: int, maps: str, output: str) -> None:
+    def __init__(
+        self, *, d_model: int, n_heads: int, d_head: int, maps: Maps, output: Output
+    ) -> None:
         super().__init__(d_model=d_model, n_heads=n_heads, d_head=d_head, output=output)
-        check_one_of("model.projections.maps", maps, MAPS)
         self.query, self.value = (Linear(d_model, n_heads * d_head) for _ in range(2))
         if maps == "all":
             self.value = self.query
@@ -206,8 +204,8 @@ class Grouped(Projections):
         output: output projection of the concatenated heads: learned | identity (none).
 
     Raises:
-        UserError: `groups` does not divide n_heads, `output` has another value, or `output` is the
-            identity although n_heads * d_head is not d_model.
+        UserError: `groups` does not divide n_heads, or `output` is the identity although n_heads *
+            d_head is not d_model.
     """
 
     def __init__(
@@ -218,7 +216,7 @@ class Grouped(Projections):
         d_head: int,
         groups: Count,
         queries: bool,
-        output: str,
+        output: Output,
     ) -> None:
         super().__init__(d_model=d_model, n_heads=n_heads, d_head=d_head, output=output)
         if n_heads % groups:
@@ -256,10 +254,10 @@ class NoProjections(Projections):
         output: output projection of the concatenated heads: learned | identity (none).
 
     Raises:
-        UserError: d_model is not n_heads * d_head, or `output` has another value.
+        UserError: d_model is not n_heads * d_head.
     """
 
-    def __init__(self, *, d_model: int, n_heads: int, d_head: int, output: str) -> None:
+    def __init__(self, *, d_model: int, n_heads: int, d_head: int, output: Output) -> None:
         same = identity("model/projections=none", d_model, n_heads, d_head)
         super().__init__(d_model=d_model, n_heads=n_heads, d_head=d_head, output=output)
         self.query = self.key = self.value = same

@@ -18,26 +18,25 @@ What to expect: attention gains most on long sentences (arXiv:1409.0473, figure 
 """
 
 from collections.abc import Callable, Iterator
+from typing import Annotated
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from ablate.config.limits import check_fraction, check_one_of
+from ablate.config.limits import Count, OneOf
 from ablate.data import PAD
 from ablate.errors import UserError
-from ablate.model.architecture import check_positive
+from ablate.model import Cache
 from ablate.model.base import Model, Seq2Seq
-from ablate.model.cache import Cache
-from ablate.model.dropout import Dropout
+from ablate.model.dropout import Dropout, Rate
 from ablate.model.embedding import Embedding
 from ablate.model.head import LinearHead
 from ablate.model.linear import Linear
 from ablate.model.sublayer import Memory
 
 CELLS: dict[str, type[nn.LSTM] | type[nn.GRU]] = {"lstm": nn.LSTM, "gru": nn.GRU}
-ATTENTIONS = ("none", "additive", "dot", "general")
 States = tuple[Tensor, ...]  # each "1 B D": output and cell state of an LSTM, output of a GRU
 
 
@@ -58,29 +57,25 @@ class Recurrent(Model):
         joint_vocab: whether both are the same vocabulary.
 
     Raises:
-        UserError: an argument has a value that is not allowed.
+        UserError: `d_model` is odd although the encoder is bidirectional.
     """
 
     def __init__(  # noqa: PLR0913
         self,
         *,
-        cell: str,
+        cell: Annotated[str, OneOf(("lstm", "gru"))],
         bidirectional: bool,
-        attention: str,
+        attention: Annotated[str, OneOf(("none", "additive", "dot", "general"))],
         forget_bias: float,
-        d_model: int,
-        n_layers: int,
-        dropout: float,
+        d_model: Count,
+        n_layers: Count,
+        dropout: Rate,
         embedding: Callable[..., Embedding],
         src_vocab: int,
         tgt_vocab: int,
         joint_vocab: bool,
     ) -> None:
         super().__init__()
-        check_positive(d_model=d_model, n_layers=n_layers)
-        check_one_of("model.cell", cell, CELLS)
-        check_one_of("model.attention", attention, ATTENTIONS)
-        check_fraction("model.dropout", dropout)
         if bidirectional and d_model % 2:
             raise UserError(
                 "model.d_model is odd: the two directions of a bidirectional encoder share it, so "

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from ablate import hardware
 from ablate.errors import UserError
+from ablate.model import Cache
 from ablate.model.block import Block
-from ablate.model.cache import Cache
 from ablate.model.dropout import Dropout
 from ablate.model.linear import to_product_dtype
 from ablate.model.position import Position

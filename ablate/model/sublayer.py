@@ -9,8 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ablate.model import Law
-from ablate.model.cache import Cache
+from ablate.model import Cache, Law
 from ablate.model.padding import Mask
 from ablate.model.position import Heads, Newest, Position, Positions, Tokens
 

@@ -141,8 +141,7 @@ UNEXECUTED = tuple(
     for name in (
         *("record", "wandb", "stats", "evidence", "verdict", "errors", "process"),
         *("config.schema", "config.check", "config.limits", "config.settle"),
-        *("train.apply", "train.compatibility", "train.output", "train.stored"),
-        "train.tracking",
+        *("train.apply", "train.compatibility", "train.stored", "train.tracking"),
     )
 )
 

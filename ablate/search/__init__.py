@@ -10,7 +10,6 @@ from torch import Tensor
 from ablate import hardware
 from ablate.config.limits import Range
 from ablate.data import BOS, EOS, PAD, UNK
-from ablate.errors import UserError
 
 
 @runtime_checkable
@@ -37,6 +36,9 @@ class Model(Protocol):
             """The output layer, which maps hidden states to logits."""
 
 
+# larger values bring no improvement, and may exceed the memory
+MaxRatio = Annotated[int | float, Range(0, 1_000)]
+MaxExtra = Annotated[int, Range(0, 100_000)]
 EVERY = 8  # tokens between two reads of the device
 
 
@@ -47,17 +49,12 @@ class Search(ABC):
     at most `max_ratio` * n + `max_extra` tokens, where neither number counts EOS. A translation
     depends only on its source, not on other sentences of the batch or their order (except if
     rounding decides between equally good hypotheses). The caller sets `model.eval()`.
-
-    Raises:
-        UserError: `max_ratio` or `max_extra` is not a number, negative, or above `MOST`.
     """
 
     # of the latest call: number of sequential decoder passes per sentence; None if not counted
     steps: Int[Tensor, " B"] | None = None
 
-    def __init__(self, max_ratio: int | float, max_extra: int) -> None:
-        require(float, 0, max_ratio=max_ratio)
-        require(int, 0, max_extra=max_extra)
+    def __init__(self, max_ratio: MaxRatio, max_extra: MaxExtra) -> None:
         self.max_ratio = max_ratio
         self.max_extra = max_extra
 
@@ -69,29 +66,6 @@ class Search(ABC):
         """Return the largest allowed number of tokens in the translation of each sentence."""
         real: Bool[Tensor, "B S"] = (src != PAD) & (src != EOS)
         return (self.max_ratio * real.sum(1) + self.max_extra).long()
-
-
-MOST = {  # upper limits: larger values bring no improvement, and may exceed the memory
-    "size": 1_000,
-    "length_penalty": 10,
-    "max_ratio": 1_000,
-    "max_extra": 100_000,
-}
-
-
-def require(kind: type[int | float], smallest: int, **settings: int | float) -> None:
-    """Check that settings of a search have the given type and are between `smallest` and `MOST`.
-
-    Raises:
-        UserError: a setting has another type or is out of range.
-    """
-    wanted = "a whole number" if kind is int else "a number"
-    for key, value in settings.items():
-        if not (isinstance(value, int | kind) and smallest <= value <= MOST[key]):
-            raise UserError(
-                f"search.{key} is {value!r}: it must be {wanted}, at least {smallest} and at most "
-                f"{MOST[key]:,}"
-            )
 
 
 def until_eos(ids: Int[Tensor, "B T"], limits: Int[Tensor, " B"]) -> list[list[int]]:

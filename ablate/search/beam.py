@@ -1,11 +1,23 @@
-"""Beam search, for the best translation or the n best translations of each source."""
+"""Beam search."""
+
+from typing import Annotated
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from ablate.config.limits import Range
 from ablate.data import BOS, EOS
-from ablate.search import Model, Search, largest, reads_device, require, until_eos, worth_dropping
+from ablate.search import (
+    MaxExtra,
+    MaxRatio,
+    Model,
+    Search,
+    largest,
+    reads_device,
+    until_eos,
+    worth_dropping,
+)
 
 FIRST = EOS + 1  # first id that does not end a hypothesis
 NEVER = float("-inf")
@@ -30,18 +42,16 @@ class Beam(Search):
     unfinished hypothesis can win: log-probabilities never increase, and lengths are limited by L,
     so an unfinished hypothesis scores at most log p(so far) / ((5 + L + 1) / 6)^alpha. Therefore
     stopping early does not change the result.
-
-    Raises:
-        UserError: a setting is not a number, too small (`size` below 1, all others below 0), or
-            above its limit in `ablate.search.MOST`.
     """
 
     def __init__(
-        self, size: int, length_penalty: int | float, max_ratio: int | float, max_extra: int
+        self,
+        size: Annotated[int, Range(1, 1_000)],
+        length_penalty: Annotated[int | float, Range(0, 10)],
+        max_ratio: MaxRatio,
+        max_extra: MaxExtra,
     ):
         super().__init__(max_ratio, max_extra)
-        require(int, 1, size=size)
-        require(float, 0, length_penalty=length_penalty)
         self.size = size
         self.length_penalty = length_penalty
 
@@ -153,44 +163,3 @@ class Beams:
         self.limits, self.sentence = self.limits[kept], self.sentence[kept]
         self.tokens, self.prefix = self.tokens[kept], self.prefix[kept]
         self.score = self.score[kept]
-
-
-Ids = tuple[int, ...]
-
-
-class ListBeams(Beams):
-    """Beams that store the n best finished hypotheses of each sentence.
-
-    `best` is the score that a hypothesis has to exceed: that of the n-th best finished hypothesis
-    of its sentence. A sentence is done when no unfinished hypothesis can exceed this score.
-    """
-
-    def __init__(self, limits: Int[Tensor, " B"], size: int, length_penalty: float, n: int):
-        super().__init__(limits, size, length_penalty)
-        self.n = n
-        # score and ids of each hypothesis, the best first
-        self.lists: list[list[tuple[float, Ids]]] = [[] for _ in range(len(limits))]
-
-    def finish(self, ended: Float[Tensor, "M K"], score: Float[Tensor, "M K"]) -> None:
-        """Store the hypotheses that end now and are among the n best of their sentence."""
-        quality = ended / self.penalty(self.prefix.size(2) + 1)
-        counts = ended >= self.last_place(ended, score)[:, None]
-        better = counts & (quality > self.best[self.sentence][:, None])
-        for row, beam in better.nonzero().tolist():
-            sentence = int(self.sentence[row])
-            hypothesis = float(quality[row, beam]), tuple(self.prefix[row, beam].tolist())
-            ranked = sorted([*self.lists[sentence], hypothesis], key=lambda entry: -entry[0])
-            self.lists[sentence] = ranked[: self.n]
-            if len(ranked) >= self.n:
-                self.best[sentence] = ranked[self.n - 1][0]
-
-
-@torch.inference_mode()
-def n_best(beam: Beam, model: Model, src: Int[Tensor, "B S"], n: int) -> list[list[Ids]]:
-    """Return the n best translations of each source by a beam search, the best first.
-
-    Only hypotheses in the beam are considered, so a list may have fewer than n translations.
-    """
-    beams = ListBeams(beam.limits(src), beam.size, beam.length_penalty, n)
-    beam.run(model, src, beams)
-    return [[ids for _, ids in ranked] for ranked in beams.lists]

@@ -17,7 +17,7 @@ from ablate.data import PAD
 from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.evidence.types import Match
-from ablate.model.product import product_counter
+from ablate.model.linear import product_counter
 from ablate.sweep.cell import Cell, Overrides, without_seed
 from ablate.train.job import Job, build_model, make_model, parameters, prepare_data
 from ablate.train.resolve import resolve

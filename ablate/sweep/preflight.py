@@ -29,7 +29,7 @@ from ablate.initial import weights_fingerprint
 from ablate.metric.tokens import derived_names
 from ablate.model.base import Model
 from ablate.model.residual import Residual
-from ablate.observe.layers import NAMES
+from ablate.observe import NAMES
 from ablate.optimizer import make_optimizer
 from ablate.record.files import check_writable
 from ablate.record.label import key, place
@@ -49,9 +49,8 @@ from ablate.sweep.compose import Checked
 from ablate.task import Task
 from ablate.train.compatibility import check_inputs, check_lengths
 from ablate.train.job import Job, build_model, make_model, prepare_data
-from ablate.train.output import introduce
 from ablate.train.resolve import resolve
-from ablate.train.tracking import check_loggers
+from ablate.train.tracking import check_loggers, introduce
 from ablate.verdict.study_checks import matched_keys
 
 # Keys whose effect two training steps can show. Arms that differ in another key are not compared.

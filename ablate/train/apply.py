@@ -233,11 +233,6 @@ def score(run: Restored, corpus: Corpus, split: str, cache_dir: str) -> dict[str
     """
     check_split(split, corpus.splits)
     check_sources(run.task, corpus)
-    if corpus.documents and not run.tokenizers.tgt.verbatim:
-        raise UserError(
-            "data has documents, but the vocabulary of this run was made from single lines and "
-            "has no line feed: choose data=language or data=parallel"
-        )
     task, scheme = run.task, Given(run.tokenizers, (split,))
     batch, seed = OmegaConf.to_object(run.config.batch), seed_of(run.config)
     data = make_data(task, corpus, scheme, batch, cache_dir=cache_dir, seed=seed)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 from torch.nn import RNNBase
 
 from ablate.config.construct import building
@@ -19,8 +19,6 @@ from ablate.task import Task
 from ablate.train.job import Job
 
 READ = 1000  # number of lines of a split that are checked
-# metrics logged in training
-STEPS = ("train/nll", "train/objective", "train/gradient_norm", "train/lr")
 
 
 def check_compatibility(job: Job) -> None:
@@ -34,7 +32,6 @@ def check_compatibility(job: Job) -> None:
     # raises UserError for a language that it cannot score
     job.task.evaluation(job.corpus.languages[1], thorough=True)
     check_metrics(job)
-    check_monitors(job)
 
 
 def check_task(job: Job) -> None:
@@ -110,22 +107,6 @@ def check_metrics(job: Job) -> None:
             )
 
 
-def check_monitors(job: Job) -> None:
-    """Raise UserError for a callback that monitors a metric which neither training nor a callback
-    of the user logs.
-    """
-    validated = [f"val/{name}" for name, m in job.task.metrics.items() if m.split == "val"]
-    modules = [type(callback).__module__ for callback in job.callbacks.values()]
-    for key, callback in job.callbacks.items():
-        monitor = getattr(callback, "monitor", None)
-        is_measured = monitor in (None, *validated, *STEPS)
-        if not is_measured and all(module.startswith("pytorch_lightning.") for module in modules):
-            raise UserError(
-                f"callbacks.{key}.monitor={monitor} is not measured in training; allowed is "
-                f"{', '.join((*validated, *STEPS))}"
-            )
-
-
 def check_inputs(job: Job, data: TextData) -> None:
     """Read every test split as its test will, and check that the batches suffice.
 
@@ -191,18 +172,10 @@ def check_lengths(job: Job, model: Model, data: TextData) -> None:
         for side, tokens in (("source", source), ("target", target), ("both", source + target)):
             if (limit := longest.get(side)) is not None and tokens > limit:
                 raise UserError(
-                    f"{_key_of(job.config, limit)}={limit} is too short for the {side} tokens of "
-                    f"{texts}, which may be {tokens}: set {tokens}, or choose another option"
+                    f"max_length={limit} is too short for the {side} tokens of {texts}, which may "
+                    f"be {tokens}: set model.position.max_length or model.attention.max_length to "
+                    f"{tokens}, or choose another option"
                 )
-
-
-def _key_of(config: DictConfig, limit: int) -> str:
-    """Return the config key of the position or attention component whose `max_length` is
-    `limit`.
-    """
-    places = ("", "encoder.", "decoder.", "cross.")
-    keys = [f"model.{place}{f}.max_length" for f in ("position", "attention") for place in places]
-    return next((key for key in keys if OmegaConf.select(config, key) == limit), "max_length")
 
 
 def _needs(job: Job, data: TextData) -> Iterator[tuple[int, int, str]]:

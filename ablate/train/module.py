@@ -18,14 +18,12 @@ from ablate.data.batching import Batch
 from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.model.base import Model, stacks_of
-from ablate.observe.layers import LayerGradients, Sublayers
+from ablate.observe import LayerGradients, Sublayers
 from ablate.optimizer import make_optimizer
-from ablate.process import say_once
 from ablate.search import Search
 from ablate.task import Evaluation, Text
 from ablate.train.job import Job, make_model
 
-NAMED = 3  # parameters that a warning names
 Weights = dict[str, Tensor]  # of a model, by parameter name
 
 
@@ -192,8 +190,6 @@ class Training(pl.LightningModule):
         """Log the gradient norm and the learning rate; let the optimiser change no weight if a
         gradient is not finite on any device.
         """
-        if self.trainer.global_step == 0:
-            self._name_unused()
         norm = self.gradients.total  # the callback has computed it from the same gradients
         if self._logs():
             rate = torch.tensor(optimizer.param_groups[0]["lr"], dtype=torch.float64)
@@ -227,18 +223,6 @@ class Training(pl.LightningModule):
             self.trainer.should_stop = True
         else:
             self._unread.clear()
-
-    def _name_unused(self) -> None:
-        """Print a warning if trained parameters have no gradient at the first step."""
-        trained = {name: p for name, p in self.model.named_parameters() if p.requires_grad}
-        # FSDP leaves parameters of other devices empty
-        unused = [name for name, p in trained.items() if p.grad is None and p.numel()]
-        if unused:
-            names = ", ".join([*unused[:NAMED], *(["..."] if len(unused) > NAMED else [])])
-            say_once(
-                f"warning: {len(unused)} of {len(trained)} parameters have no gradient at the "
-                f"first step, because the loss does not depend on them: {names}"
-            )
 
     def optimizer_step(
         self,

@@ -2,23 +2,41 @@
 that the components fit together.
 """
 
-from collections.abc import Mapping
+import inspect
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
+import pytorch_lightning as pl
+import torch
 from hydra.utils import get_class
+from lightning_fabric.plugins.environments.lightning import LightningEnvironment
+from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
 from omegaconf import DictConfig, OmegaConf, read_write
-from pytorch_lightning.callbacks import Callback, StochasticWeightAveraging
+from pytorch_lightning.callbacks import (
+    Callback,
+    EarlyStopping,
+    RichModelSummary,
+    StochasticWeightAveraging,
+)
+from pytorch_lightning.profilers import profiler
+from pytorch_lightning.strategies.launchers import _MultiProcessingLauncher
 
 from ablate.config.check import check, is_component
-from ablate.config.construct import construct
+from ablate.config.construct import building, construct
 from ablate.config.settle import settle
 from ablate.errors import UserError
+from ablate.process import say_once
 from ablate.record.files import check_name
 from ablate.record.identity import read_source
 from ablate.train.compatibility import check_compatibility
 from ablate.train.job import Job
-from ablate.train.tracking import Loggers
-from ablate.train.trainer import check_trainer, hush_lightning, repair_averaging
+from ablate.train.resume import AtomicCheckpointIO
+from ablate.train.tracking import Loggers, Tracking
 
 # config nodes of the components that a job has under the same name
 COMPONENTS = (
@@ -112,3 +130,169 @@ def shorten(config: DictConfig) -> DictConfig | None:
             "must take its steps from budget.steps"
         )
     return shorter
+
+
+NODES = {"MASTER_ADDR", "MASTER_PORT", "NODE_RANK"}
+
+
+def with_argument(
+    function: Callable[..., Any], name: str, kind: Any, default: object
+) -> inspect.Signature:
+    """Return the signature of a function with a further named argument."""
+    signature = inspect.signature(function)
+    argument = inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind
+    )
+    return signature.replace(parameters=[*signature.parameters.values(), argument])
+
+
+class Trainer(pl.Trainer):
+    """Lightning's trainer with a further argument, which `Training` reads from the config.
+
+    Args:
+        compile: how torch.compile compiles training: False (not at all) | default |
+            reduce-overhead (with CUDA graphs; untested).
+        **arguments: all arguments of Lightning's trainer.
+    """
+
+    __signature__ = with_argument(pl.Trainer, "compile", bool | str, False)
+
+    def __init__(self, *, compile: bool | str = False, **arguments: Any) -> None:
+        """Create Lightning's trainer, without the argument `compile`."""
+        super().__init__(**arguments)
+
+
+def make_trainer(job: Job, tracking: Tracking, callbacks: list[Callback]) -> pl.Trainer:
+    """Return the trainer with the run's loggers and callbacks, and with early stopping if the
+    config sets it.
+
+    The arguments that are set here cannot be set by `trainer` in a config (`ablate.config.check`).
+    """
+    config, shown = job.config, bool(job.config.trainer.enable_progress_bar)
+    callbacks = [*callbacks, tracking, *job.callbacks.values()]
+    if shown:
+        callbacks.append(RichModelSummary(max_depth=2))
+    if config.patience is not None:
+        callbacks.append(EarlyStopping("val/nll", patience=config.patience))
+    # ablate resumes interrupted runs itself; on SLURM's signal Lightning would requeue them too
+    slurm = [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else []
+    with building("trainer", config.trainer):
+        trainer = job.trainer(
+            logger=tracking.loggers,
+            callbacks=callbacks,
+            plugins=[AtomicCheckpointIO(), *slurm],
+            default_root_dir=str(tracking.record.folder),
+            enable_progress_bar=shown and sys.stdout.isatty(),
+            enable_model_summary=False,
+            num_sanity_val_steps=0,
+            use_distributed_sampler=False,
+        )
+    limit_memory(trainer.strategy.root_device, config.engine.get("per_gpu", 1))
+    return trainer
+
+
+def limit_memory(device: torch.device, per_gpu: int) -> None:
+    """Let this process use an equal part of the memory of its GPU if `per_gpu` runs share it."""
+    if device.type == "cuda" and per_gpu > 1:
+        torch.cuda.set_per_process_memory_fraction(1 / per_gpu, device)
+
+
+def check_trainer(job: Job) -> None:
+    """Raise UserError for a trainer that rejects its arguments or would ignore them, or asks for
+    devices that are missing.
+    """
+    with building("trainer", job.config.trainer):
+        trainer = job.trainer(
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+        )
+    if job.config.trainer.get("compile") == "reduce-overhead":
+        say_once("trainer.compile=reduce-overhead has not been tested on any GPU")
+    check_launcher(trainer)
+    check_ignored(trainer, job.config.trainer)
+    check_nodes(trainer)
+
+
+def check_nodes(trainer: pl.Trainer) -> None:
+    """Raise UserError if a run on several machines has no launcher that connects its processes.
+
+    The first process would otherwise wait for the others for half an hour, Lightning's limit.
+    """
+    environment = getattr(trainer.strategy, "cluster_environment", None)
+    alone = isinstance(environment, LightningEnvironment)
+    if trainer.num_nodes > 1 and alone and not os.environ.keys() >= NODES:
+        raise UserError(
+            f"trainer.num_nodes={trainer.num_nodes}: nothing starts this run on the other "
+            "machines; start it on each with srun, torchrun or the variables "
+            f"{', '.join(sorted(NODES))}"
+        )
+
+
+def check_launcher(trainer: pl.Trainer) -> None:
+    """Raise UserError for a strategy that trains in processes which it starts and ends itself.
+
+    The results would be lost when these processes end.
+    """
+    if isinstance(trainer.strategy.launcher, _MultiProcessingLauncher):
+        raise UserError(
+            "trainer.strategy: this strategy trains in forked or spawned processes, whose results "
+            "would be lost: set trainer.strategy=ddp"
+        )
+
+
+def check_ignored(trainer: pl.Trainer, settings: DictConfig) -> None:
+    """Raise UserError for a setting that Lightning would silently ignore."""
+    asked = settings.get("devices")
+    if isinstance(asked, int) and asked != trainer.num_devices:
+        raise UserError(
+            f"trainer.devices={asked} with trainer.strategy={settings.get('strategy')}: the "
+            f"strategy would use {trainer.num_devices}; set trainer.strategy=ddp"
+        )
+    algorithm = settings.get("gradient_clip_algorithm")
+    if algorithm and not trainer.gradient_clip_val:
+        raise UserError(
+            f"trainer.gradient_clip_algorithm={algorithm} clips nothing without "
+            "trainer.gradient_clip_val: set both, or neither"
+        )
+
+
+def repair_averaging(callback: StochasticWeightAveraging) -> None:
+    """Repair two faults of Lightning in a callback that averages the weights of epochs.
+
+    In a run that is resumed within an epoch, Lightning continues the average at the next epoch
+    only, with the learning rate of the schedule until then. In a run that ends before its first
+    average, it replaces the trained weights by the initial weights.
+    """
+    end = callback.on_train_end
+
+    def on_train_start(trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        if callback._scheduler_state is not None:  # from a saved state
+            callback.on_train_epoch_start(trainer, pl_module)
+
+    def on_train_end(trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        if callback.n_averaged or callback._init_n_averaged:
+            end(trainer, pl_module)
+
+    callback.on_train_start = on_train_start  # type: ignore[method-assign]
+    callback.on_train_end = on_train_end  # type: ignore[method-assign]
+
+
+def hush_lightning() -> None:
+    """Silence messages of Lightning that need no action; the table at the start of a run replaces
+    them.
+    """
+    for library in ("pytorch_lightning", "lightning_fabric"):
+        logging.getLogger(library).setLevel(logging.WARNING)
+    logging.getLogger(profiler.__name__).setLevel(logging.INFO)  # prints the table of a profiler
+    warnings.filterwarnings("ignore", message=".*LeafSpec.*")  # Lightning's own use of torch
+    for advice in (
+        "does not have many workers",
+        "not supported by the model summary",
+        "smaller than the logging interval",
+        "You requested to overfit",  # the loaders already repeat their batches
+        "`srun` command is available",  # workers of a sweep are separate processes
+        "when logging on epoch level in distributed setting",  # all processes hold the same scores
+    ):
+        warnings.filterwarnings("ignore", message=f".*{advice}.*")

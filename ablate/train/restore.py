@@ -17,7 +17,7 @@ from pytorch_lightning.plugins.precision import (
     Precision,
 )
 
-from ablate.config.check import check, check_groups
+from ablate.config.check import check, check_groups, check_node
 from ablate.config.construct import construct
 from ablate.config.location import CONF, search_current_folder
 from ablate.config.schema import Config
@@ -26,7 +26,7 @@ from ablate.data.tokenizer import Tokenizers
 from ablate.errors import UserError, class_and_line
 from ablate.initial import initialise
 from ablate.model.base import Model, build
-from ablate.model.product import choose_products
+from ablate.model.linear import choose_products
 from ablate.process import keep_memory
 from ablate.record.files import check_links, load_weights
 from ablate.record.results import read_result
@@ -156,6 +156,7 @@ def read_config(folder: Path, settings: Mapping[str, object], trust: list[str]) 
     check_targets(parts, trust)  # no other part of the config is ever built
     merged = OmegaConf.merge(SCHEMA, parts)
     assert isinstance(merged, DictConfig)
+    check_node(merged.search, "search")
     return merged
 
 

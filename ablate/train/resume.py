@@ -146,13 +146,13 @@ class StateKeeper(Checkpoint):
     """A callback that saves and restores the state of a run, and delays an interruption until a
     state is saved.
 
-    A state is saved after every validation, after every `every` steps if `every` is a number, and
-    before an interrupted run ends. (Lightning calls a `Checkpoint` after other callbacks.)
+    A state is saved after every validation, after every `checkpoint.save_every` steps if that is
+    set, and before an interrupted run ends. (Lightning calls a `Checkpoint` after other callbacks.)
     """
 
-    def __init__(self, record: Record, every: int | None, interruption: Interruption) -> None:
+    def __init__(self, record: Record, interruption: Interruption) -> None:
         self.record = record
-        self.every = every
+        self.every: int | None = record.config.checkpoint.save_every
         self.interruption = interruption
         self._began = False
         self._saved_step = 0

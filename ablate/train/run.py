@@ -12,9 +12,8 @@ from pytorch_lightning.callbacks import Callback
 from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.model.base import Model
-from ablate.model.product import choose_products
+from ablate.model.linear import choose_products
 from ablate.optimizer import make_optimizer
-from ablate.probe import Probe
 from ablate.process import keep_memory
 from ablate.record.files import load_weights
 from ablate.record.results import Outcome, Result
@@ -24,16 +23,13 @@ from ablate.train.apply import evaluate, separator_of
 from ablate.train.compatibility import check_inputs, check_lengths
 from ablate.train.job import Job, make_model, parameters, prepare_data
 from ablate.train.module import Training
-from ablate.train.output import Pace, announce, conclude, introduce
+from ablate.train.resolve import make_trainer
 from ablate.train.restore import precision_plugin
 from ablate.train.resume import Interruption, RunState, StateKeeper, last_saved, state_path
-from ablate.train.tracking import Tracking, check_loggers
-from ablate.train.trainer import make_trainer
+from ablate.train.tracking import Pace, Tracking, announce, check_loggers, conclude, introduce
 from ablate.train.weights import HandOver, Longer, WeightKeeper
 
 ENOUGH_STEPS = 50  # a run with fewer steps has had no time to learn, so it has not collapsed
-# result of a finished training, or a saved state
-Start = tuple[Result | None, RunState | None]
 
 
 def run(job: Job, longer: Longer | None = None) -> Outcome:
@@ -68,23 +64,15 @@ def run(job: Job, longer: Longer | None = None) -> Outcome:
             return conclude(record, earlier, short, reused=True, trained=False)
         model = make_model(job, data)
         check_lengths(job, model, data)
-        if job.probe is None:
-            # raises UserError for an unsuitable model before the record exists
-            make_optimizer(job.optimizer, model)
-        with record:
-            trained, _ = start = begin(record, model)
-            with Tracking(job.loggers, record) as tracking:
-                if job.probe is not None:
-                    result = measure_untrained(job.probe, model, record)
-                else:
-                    if job.config.trainer.num_nodes > 1:  # the other processes may come late
-                        interruption.release()
-                    keeper = StateKeeper(record, job.config.checkpoint.save_every, interruption)
-                    states: list[Callback] = [keeper]
-                    states += [HandOver(job, record, longer)] if longer else []
-                    task = Training(job, model, data)
-                    result = train_and_test(job, task, tracking, start, states)
-    return conclude(record, result, short, reused=False, trained=trained is None)
+        if job.probe is not None:
+            result, trained = measure_untrained(job, model, record), True
+        else:
+            if job.config.trainer.num_nodes > 1:  # the other processes may come late
+                interruption.release()
+            states: list[Callback] = [StateKeeper(record, interruption)]
+            states += [HandOver(job, record, longer)] if longer else []
+            result, trained = train_and_test(job, model, data, record, states)
+    return conclude(record, result, short, reused=False, trained=trained)
 
 
 def try_out(job: Job, data: TextData, record: Record) -> Outcome:
@@ -103,7 +91,7 @@ def try_out(job: Job, data: TextData, record: Record) -> Outcome:
     )
 
 
-def begin(record: Record, model: Model) -> Start:
+def begin(record: Record, model: Model) -> tuple[Result | None, RunState | None]:
     """Open the folder of a run, and return what an earlier process left there: the result of its
     finished training, or its last saved state, or neither.
 
@@ -142,32 +130,43 @@ def trained_before(record: Record, model: Model) -> Result | None:
     return trained
 
 
-def measure_untrained(probe: Probe, model: Model, record: Record) -> Result:
-    """Apply a probe to the untrained model, and write its values as the result of the run."""
-    with record.phase("probe"):
-        values = probe(model)
-    metrics = {f"probe/{name}": value for name, value in values.items()}
-    result = record.finish("finished", metrics | {"parameters": parameters(model)})
-    return record.whole(result, None)
+def measure_untrained(job: Job, model: Model, record: Record) -> Result:
+    """Apply the probe of a job to the untrained model, and write its values as the run's result."""
+    assert job.probe is not None
+    with record:
+        begin(record, model)
+        with Tracking(job.loggers, record):
+            with record.phase("probe"):
+                values = job.probe(model)
+            metrics = {f"probe/{name}": value for name, value in values.items()}
+            result = record.finish("finished", metrics | {"parameters": parameters(model)})
+            return record.whole(result, None)
 
 
 def train_and_test(
-    job: Job, task: Training, tracking: Tracking, start: Start, states: list[Callback]
-) -> Result:
-    """Train, unless an earlier process did, and test; return the result of training and test."""
-    record = tracking.record
-    checkpoint: Any = OmegaConf.to_object(job.config.checkpoint)
-    weights = WeightKeeper(record.checkpoints, checkpoint, writes=record.writes)
-    pace = Pace(record)
-    trainer = make_trainer(job, tracking, [weights, *states, pace])
-    trained, saved = start
-    trained = trained or train(job, task, trainer, weights, pace, tracking, saved)
-    tested = evaluate(job, trainer, task, record) if record.evaluates(trained) else None
-    return record.whole(trained, tested)
+    job: Job, model: Model, data: TextData, record: Record, states: list[Callback]
+) -> tuple[Result, bool]:
+    """Train, unless an earlier process did, and test.
+
+    Returns:
+        The result of training and test, and whether this process has trained.
+    """
+    # raises UserError for an unsuitable model before the record exists
+    make_optimizer(job.optimizer, model)
+    with record:
+        trained, saved = begin(record, model)
+        with Tracking(job.loggers, record) as tracking:
+            task = Training(job, model, data)
+            checkpoint: Any = OmegaConf.to_object(job.config.checkpoint)
+            weights = WeightKeeper(record.checkpoints, checkpoint, writes=record.writes)
+            pace = Pace(record)
+            trainer = make_trainer(job, tracking, [weights, *states, pace])
+            result = trained or train(task, trainer, weights, pace, tracking, saved)
+            tested = evaluate(job, trainer, task, record) if record.evaluates(result) else None
+            return record.whole(result, tested), trained is None
 
 
 def train(
-    job: Job,
     task: Training,
     trainer: pl.Trainer,
     weights: WeightKeeper,
@@ -205,7 +204,7 @@ def train(
         task.fix_weights()
     with record.phase("validation"):
         # the user's callbacks, such as an average of weights, may replace weights after training
-        if replaced or job.callbacks or task.validated != trainer.global_step:
+        if replaced or task.job.callbacks or task.validated != trainer.global_step:
             trainer.validate(task, datamodule=data, verbose=False)
             task.fix_weights()
     with record.phase("pictures"):

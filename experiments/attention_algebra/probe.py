@@ -18,10 +18,9 @@ from torch import Tensor
 
 from ablate.config.limits import Range
 from ablate.errors import UserError
-from ablate.model.attention import Kernel
-from ablate.model.attention.fixed import Uniform
+from ablate.model.attention import Kernel, Uniform
 from ablate.model.attention.multi_head import CrossAttention, MultiHeadAttention, SelfAttention
-from ablate.model.inspect import weights_of
+from ablate.model.base import weights_of
 from ablate.model.padding import Mask
 from ablate.model.transformer import Transformer
 from experiments.shared.probe import attention_loops as loops

@@ -16,9 +16,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ablate.model.attention import Kernel
-from ablate.model.inspect import hooked, weights_of
+from ablate.model.base import weights_of
 from ablate.model.stack import Stack
 from ablate.model.transformer import Transformer
+from experiments.shared.measure.kernels import hooked
 from experiments.shared.probe.draws import Measured, RandomModels
 
 

@@ -17,8 +17,7 @@ from torch import Tensor
 
 from ablate.data import PAD
 from ablate.errors import UserError
-from ablate.model.base import Seq2Seq
-from ablate.model.inspect import attention_weights
+from ablate.model.base import Seq2Seq, attention_weights
 from ablate.model.transformer import Transformer
 from ablate.probe import random_sentences
 from experiments.shared.probe.draws import Measured, RandomModels, moved

@@ -23,8 +23,8 @@ from ablate.model.attention.multi_head import (
     MultiHeadAttention,
     SelfAttention,
 )
+from ablate.model.base import weights_of
 from ablate.model.feed_forward import FeedForward, PositionWise
-from ablate.model.inspect import hooked, weights_of
 from ablate.model.linear import Linear
 from ablate.model.norm import LayerNorm, Norm
 from ablate.model.padding import Mask
@@ -34,6 +34,7 @@ from ablate.model.stack import Stack
 from ablate.model.sublayer import Memory, Sublayer
 from ablate.model.transformer import Transformer
 from experiments.blocks_against_torch.torch_twin import run_twins, twin, whole_twin
+from experiments.shared.measure.kernels import hooked
 from experiments.shared.probe.draws import Measured, RandomModels, moved, seeded
 
 SENTENCES = 3

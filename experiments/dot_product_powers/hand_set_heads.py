@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.multi_head import SelfAttention
-from ablate.model.inspect import weights_of
+from ablate.model.base import weights_of
 from ablate.model.padding import Columns, Mask
 from experiments.shared.probe.attention_loops import Words, projected, read
 from experiments.shared.probe.draws import Measured, moved

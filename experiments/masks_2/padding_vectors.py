@@ -16,12 +16,13 @@ from torch import Tensor
 from ablate.data import PAD
 from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.multi_head import MultiHeadAttention
+from ablate.model.base import weights_of
 from ablate.model.embedding import Table
-from ablate.model.inspect import scale_of, weights_of
 from ablate.model.padding import Columns, Mask, NoPadding, RowsAndColumns
 from ablate.model.sublayer import LayerContext, Memory
 from ablate.model.transformer import Transformer
 from ablate.probe import random_sentences
+from experiments.shared.measure.kernels import scale_of
 from experiments.shared.probe.draws import Measured, RandomModels, moved
 
 

@@ -20,8 +20,7 @@ from ablate.config.limits import Count
 from ablate.data import BOS, EOS
 from ablate.errors import UserError
 from ablate.model.base import Model, Seq2Seq
-from ablate.probe import Probe, random_sentences
-from ablate.probe.step_time import loss
+from ablate.probe import Probe, loss, random_sentences
 from experiments.shared.cost.counting import dependent_steps
 
 SENTENCES = 2

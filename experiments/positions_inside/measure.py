@@ -21,11 +21,11 @@ from ablate.config.limits import Count
 from ablate.data import EOS, PAD
 from ablate.data.module import TextData
 from ablate.measure import Measure
-from ablate.model.inspect import scale_of
 from ablate.model.transformer import Transformer
 from ablate.seeding import stream
 from experiments.shared.measure.gold import sentences
 from experiments.shared.measure.inside import watched
+from experiments.shared.measure.kernels import scale_of
 from experiments.shared.measure.words import read
 
 LENGTHS = range(6, 22)  # tokens

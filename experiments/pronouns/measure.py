@@ -23,7 +23,7 @@ from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.measure import Measure
 from ablate.model.attention import Kernel
-from ablate.model.inspect import hooked, weights_of
+from ablate.model.base import weights_of
 from ablate.model.transformer import Transformer
 from experiments.pronouns.corpus import (
     ANSWER,
@@ -36,6 +36,7 @@ from experiments.pronouns.corpus import (
 )
 from experiments.shared.measure.gold import Gold
 from experiments.shared.measure.inside import watched
+from experiments.shared.measure.kernels import hooked
 from experiments.shared.measure.words import Read, read
 
 

@@ -28,7 +28,8 @@ from ablate.model.base import Seq2Seq
 from ablate.model.transformer import Transformer
 from ablate.probe import random_sentences
 from ablate.search import Greedy
-from ablate.search.beam import FIRST, Beam, Ids, n_best
+from ablate.search.beam import FIRST, Beam
+from experiments.search_reference.n_best import Ids, n_best
 from experiments.shared.probe.draws import Measured, RandomModels
 
 Table = dict[Ids, list[float]]  # log-probabilities of the next id, by prefix

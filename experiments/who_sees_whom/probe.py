@@ -27,14 +27,13 @@ from ablate.data import PAD
 from ablate.errors import UserError
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.base import Model
-from ablate.model.inspect import scale_of
-from ablate.model.position import NoPosition, Position
+from ablate.model.position import NoPosition, Position, Rotary
 from ablate.model.position.added import Learned, Sinusoidal
-from ablate.model.position.relative import Rotary
 from ablate.model.rnn import Layer, Recurrent
 from ablate.model.stack import Stack
 from ablate.model.transformer import Transformer
 from ablate.probe import random_sentences
+from experiments.shared.measure.kernels import scale_of
 from experiments.shared.probe.draws import Measured, RandomModels, each_replaced, moved
 from experiments.shared.probe.influence import influence
 from experiments.word_order.probe import shuffled

@@ -29,11 +29,9 @@ from typing import Any, NamedTuple
 import pytorch_lightning as pl
 import torch
 
-from ablate.model.linear import linear
-from ablate.model.product import choose_products
-from ablate.train.resolve import resolve
+from ablate.model.linear import choose_products, linear
+from ablate.train.resolve import hush_lightning, resolve
 from ablate.train.run import run
-from ablate.train.trainer import hush_lightning
 from lab.bench import nanogpt_loop
 from lab.bench.nanogpt_loop import Gpt, draw, make_optimizer, read_text
 from lab.bench.ours import compose

@@ -29,8 +29,7 @@ from ablate.model.base import Model
 from ablate.process import keep_memory
 from ablate.train.job import Job, make_model, prepare_data
 from ablate.train.module import Training
-from ablate.train.resolve import resolve
-from ablate.train.trainer import hush_lightning
+from ablate.train.resolve import hush_lightning, resolve
 
 DECODING_BATCH = 100
 

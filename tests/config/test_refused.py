@@ -164,7 +164,7 @@ def test_a_traceback_is_shown_where_it_is_asked_for_or_a_library_is_not_to_blame
 @pytest.mark.parametrize(
     ("word", "named"),
     [
-        ("initial._target_=ablate.initial.stored.Checkpoint", "folder"),
+        ("initial._target_=ablate.initial.Checkpoint", "folder"),
         ("hydra/sweeper=basic", "hydra/sweeper=basic"),
         ("hydra/launcher=basic", "hydra/launcher=basic"),
         ("+experiment=preln_vs_postln,heads_param_count", "+experiment=preln"),

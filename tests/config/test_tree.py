@@ -31,10 +31,6 @@ NEEDS = {
         "data.data_files={train: a.jsonl, test: [b.jsonl, c.jsonl]}",
     ],
     "data=huggingface_pairs": ["data.path=x", "data.source=aa", "data.target=bb"],
-    "data=language": [
-        *(f"data.{split}=x" for split in ("train", "validation", "test")),
-        "data.language=aa",
-    ],
     "model=transformer": [f"+model.{key}=4" for key in ("n_layers", "d_model", "d_ff", "n_heads")],
     "initial=checkpoint": ["initial.folder=x"],
     "initial=vectors": ["initial.file=x"],

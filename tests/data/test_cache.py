@@ -1,5 +1,4 @@
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -67,23 +66,6 @@ def test_the_number_of_threads_does_not_matter(tmp_path, corpus, monkeypatch, sc
     assert files[0] == files[1] == files[2]
 
 
-def test_the_second_time_nothing_is_built(tmp_path, corpus, monkeypatch):
-    first = open_cache(tmp_path, corpus(), BPE)
-    monkeypatch.setattr("ablate.data.cache._build", None)
-    second = open_cache(tmp_path, corpus(), BPE)
-    assert sentences_of(second.split("test")[1]) == sentences_of(first.split("test")[1])
-
-
-def test_ids_are_as_wide_as_the_vocabulary_needs(tmp_path, corpus, monkeypatch):
-    narrow, _ = open_cache(tmp_path / "narrow", corpus(), BPE).split("train")
-    monkeypatch.setattr("ablate.data.tokenizer.NARROW", BPE.vocab_size - 1)
-    wide, _ = open_cache(tmp_path / "wide", corpus(), BPE).split("train")
-    first = np.zeros(1, np.int64)
-    assert narrow.read(first, 9)[0].dtype == np.uint16
-    assert wide.read(first, 9)[0].dtype == np.uint32
-    assert sentences_of(wide) == sentences_of(narrow)
-
-
 def test_the_key_follows_text_and_settings(tmp_path, corpus, write, parallel):
     text = corpus()
     keys = [
@@ -99,28 +81,6 @@ def test_the_key_follows_text_and_settings(tmp_path, corpus, write, parallel):
     keys.append(key(parallel(write(tmp_path / "x", [("a", "b")] * 99)), BPE))
     assert len(set(keys)) == len(keys)
     assert key(corpus(), Bpe(vocab_size=100, joint=True)) == keys[0]
-
-
-@pytest.mark.parametrize("how", ["missing", "short", "bad manifest", "empty"])
-def test_a_damaged_cache_is_built_again(tmp_path, corpus, how):
-    before = sentences_of(open_cache(tmp_path, corpus(), BPE).split("train")[0])
-    place = folder(tmp_path, corpus())
-    match how:
-        case "missing":
-            (place / "test.tgt.offsets").unlink()
-        case "short":
-            os.truncate(place / "train.src.ids", 10)
-        case "no manifest":
-            (place / MANIFEST).unlink()
-        case "bad manifest":
-            (place / MANIFEST).write_text("{")
-        case "empty":
-            shutil.rmtree(place)
-            place.mkdir()
-    assert damage(place)
-    assert sentences_of(open_cache(tmp_path, corpus(), BPE).split("train")[0]) == before
-    assert not damage(place)
-    assert os.listdir(place.parent) == [place.name]
 
 
 def test_a_changed_bit_in_any_file_is_named_and_built_again(tmp_path, corpus, capsys):

@@ -110,20 +110,6 @@ def test_bits_per_byte_by_hand():
     assert spelled.bits_per_byte(np.log(2)) == pytest.approx((10 + 16) / 16)
 
 
-def test_lines_have_lengths_too(tmp_path, corpus):
-    text = corpus()
-    cache = open_cache(tmp_path, text, Char(vocab_size=None, joint=True))
-    lines = text.read("train").tgt
-    joined = "".join(f"{line}\n" for line in lines)
-    length = cache.length("train")
-    assert (length.texts, length.characters) == (len(lines), len(joined))
-    assert length.bytes == len(joined.encode()) and length.unknown == 0
-    few = open_cache(tmp_path, text, Char(vocab_size=9, joint=True)).length("train")
-    kept = Tokenizers.train(Char(vocab_size=9, joint=True), text.read("train")).tgt
-    lost = [c for line in lines for c in line if kept.encode_batch([line[:0] + c])[0][-1] == UNK]
-    assert few.unknown == len("".join(lost).encode())
-
-
 @pytest.mark.parametrize(
     ("line", "unknown"), [("€", 3), ("a €", 4), ("€ a", 3), ("(b", 2), ("a", 0), ("", 0)]
 )

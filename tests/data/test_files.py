@@ -1,11 +1,8 @@
 """Text files of the user's own: split and cut; what is no text is named."""
 
-import gzip
-
 import pytest
 
 from ablate.data.files import TextFiles
-from ablate.errors import UserError
 
 LINES = [f"line {number} {'x' * (number % 7)}" for number in range(40)]
 
@@ -64,13 +61,6 @@ def test_only_line_feeds_end_lines(corpus):
     assert texts(paragraphs)["train"] == ["säge\n𝄞", " x\r", "last\n\u2028"]
 
 
-def test_gzip_is_unpacked(corpus):
-    packed = gzip.compress("\n".join(LINES).encode())
-    zipped = corpus("a.gz", content={"a.gz": packed})
-    other = corpus("a.txt", content={"a.txt": "\n".join(LINES)})
-    assert texts(zipped) == texts(other) and zipped.fingerprint() == other.fingerprint()
-
-
 def test_the_fingerprint_follows_text_split_and_rule(corpus):
     content = {"a.txt": "\n".join(LINES), "b.txt": "\n".join(LINES[::-1]), "c.txt": "c\nd\ne"}
     made = [
@@ -84,26 +74,3 @@ def test_the_fingerprint_follows_text_split_and_rule(corpus):
     ]
     assert len({variant.fingerprint() for variant in made}) == len(made)
     assert corpus("a.txt").fingerprint() == made[0].fingerprint()
-
-
-WRONG = {
-    "missing": (["gone.txt"], {}, {}, "no file or folder .*gone.txt"),
-    "one of several empty": (["d"], {"d/a": "x\ny\nz", "d/b": ""}, {}, "d/b is empty"),
-    "binary": (["a"], {"a": b"ab\n" * 99 + b"\0\1"}, {}, "a is not text: byte 297 is 0"),
-    "one line": (["a"], {"a": "word " * 99}, {}, "leaves no line of data.files for validation"),
-}
-
-
-@pytest.mark.parametrize("case", WRONG)
-def test_what_cannot_be_read_is_named(corpus, case):
-    names, content, changes, words = WRONG[case]
-    with pytest.raises(UserError, match=words):
-        made = corpus(*names, content=content, **changes)
-        made.fingerprint()
-        texts(made)
-
-
-def test_one_split_can_be_read_alone(corpus):
-    alone = corpus(content={"a": "x\ny"}, test=["a"])
-    assert list(alone.read("test").tgt) == ["x", "y"]
-    assert alone.fingerprint() != corpus(test=["a"], documents="file").fingerprint()

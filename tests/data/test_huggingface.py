@@ -136,36 +136,3 @@ def test_changed_text_is_read_even_if_the_file_has_the_same_time(made, tmp_path)
         path.write_text(json.dumps({"text": text}), encoding="utf-8")
         os.utime(path, (1e9, 1e9))
         assert list(made("text", data_files={"train": str(path)}).read("train").tgt) == [text]
-
-
-@pytest.mark.parametrize("sentence", ["", "two\nlines"])
-def test_a_pair_must_be_two_lines_of_text(written, made, sentence):
-    def broken(split):
-        return [*rows(split), {"text": "", "n": 1, "translation": {"en": "x", "de": sentence}}]
-
-    with pytest.raises(UserError, match=r"row 3 of validation"):
-        made("pairs", data_files=written("jsonl", broken)).read("validation")
-
-
-@pytest.mark.parametrize("streaming", ["true", "false"])
-def test_a_language_model_and_a_translator_train_on_them(written, compose, tmp_path, streaming):
-    from ablate.train.resolve import resolve
-    from ablate.train.run import run
-
-    many = written("jsonl", lambda split: rows(split) * 12)
-    files = "{" + ",".join(f"{split}: {path}" for split, path in many.items()) + "}"
-    common = [
-        *("logger=none", "data.path=json", f"data.data_files={files}"),
-        *("budget.steps=2", "budget.warmup=1", "budget.validate_every=2", "model.d_model=16"),
-        *("model.d_ff=32", "model.n_layers=1", "model.n_heads=2", f"data.streaming={streaming}"),
-        *(f"paths.results={tmp_path / 'results'}", f"paths.cache={tmp_path / 'cache'}"),
-    ]
-    model = ["scale=language", "data=huggingface", "batch.context=8", "batch.tokens=32"]
-    result = run(resolve(compose(*model, *common)))
-    size = sum(len(row["text"].encode()) for row in rows("test")) * 12
-    tokens = size + 12
-    bits = result["metrics"]["test/nll"] * tokens / 0.6931471805599453
-    assert result["metrics"]["test/bpb"] == pytest.approx(bits / size, rel=1e-5)
-    pairs = ["data=huggingface_pairs", "data.source=en", "data.target=de", "tokenizer=char"]
-    short = ["search=greedy", "batch.tokens=64", "batch.max_length=32"]
-    assert "test/bleu" in run(resolve(compose(*pairs, *short, *common)))["metrics"]

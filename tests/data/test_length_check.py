@@ -29,15 +29,6 @@ def rows(n):
     return f"model.position.max_length={n}"
 
 
-def test_a_decoder_alone_cannot_begin_with_a_source_in_any_state(check, monkeypatch):
-    from ablate.model.attention.fused import Fused
-
-    monkeypatch.setattr(Fused, "cache", lambda kernel, slots: None)
-    check("model=decoder_only", "task=language_model", position="sinusoidal")
-    with pytest.raises(UserError, match="model/attention is Fused, .* task=language_model"):
-        check("model=decoder_only", position="sinusoidal")
-
-
 def test_a_decoder_alone_needs_positions_for_source_and_target_together(check):
     src, tgt = check("model=decoder_only").longest("train")
     quiet = ("model=decoder_only", "search.max_ratio=0", "validation_search.max_ratio=0")
@@ -45,14 +36,6 @@ def test_a_decoder_alone_needs_positions_for_source_and_target_together(check):
         check(rows(src + tgt - 1), *quiet)
     assert check(rows(200), *quiet)
     assert check(rows(tgt), "model=decoder_only", "task=language_model")  # sources are not read
-
-
-def test_the_table_may_be_exactly_as_long_as_asked_for(check):
-    src, tgt = check().longest("test")
-    needed = max(src + 40, tgt)
-    check(rows(needed), "batch.test_padding=40", "search.max_ratio=0", "search.max_extra=5")
-    with pytest.raises(UserError, match=rf"of translations of test .*set {needed}, "):
-        check(rows(needed - 1), "batch.test_padding=40", "search.max_ratio=0")
 
 
 def test_translations_as_long_as_the_limit_fit_the_table(compose, small):

@@ -111,18 +111,3 @@ def test_goes_on_where_it_was_stopped(loader):
     assert len(resumed) == len(expected[1])  # of the whole epoch: Lightning counts from there
     assert epoch(resumed, 1) == expected[1][4:]
     assert epoch(resumed, 2) == expected[2]
-
-
-def test_the_position_is_zero_at_the_end_of_an_epoch(loader):
-    data = loader()
-    positions = [data.state_dict()["position"] for _ in data]
-    assert positions == [*range(1, len(data)), 0]
-    resumed = loader()
-    resumed.load_state_dict(data.state_dict())
-    assert epoch(resumed, 1) == epoch(loader(), 1)
-
-
-def test_global_random_numbers_are_left_alone(loader):
-    before = torch.get_rng_state()
-    rows(loader())
-    assert torch.equal(torch.get_rng_state(), before)

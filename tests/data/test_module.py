@@ -51,17 +51,6 @@ def prepared(make):
     return build
 
 
-def test_what_a_run_asks_for(prepared):
-    data = prepared()
-    assert data.languages == ("en", "de")
-    assert data.tokenizers.src.size == 4 + 41
-    assert data.tokenizers.tgt.size == 4 + 43
-    assert not data.tokenizers.joint
-    assert list(data.sources("validation")) == [src for src, _ in PAIRS[:6]]
-    assert list(data.references("test")) == [*(tgt for _, tgt in PAIRS[-3:]), LONG[1]]
-    data.prepare()
-
-
 def test_vocabularies_are_learned_from_train_only(prepared):
     tokenizer = prepared().tokenizers.tgt
     (ids,) = tokenizer.encode_batch(["A NEW"])
@@ -77,14 +66,9 @@ def test_counts_when_long_pairs_are_skipped(prepared):
     }
     used = sorted(row for batch in data.train_dataloader() for row in batch.lines.tolist())
     assert used == [i for i in range(40) if i % 4 < 2]
-
-
-def test_counts_when_long_pairs_are_truncated(prepared):
-    data = prepared(max_length=5, too_long="truncate")
-    assert data.counts["train"] == Counts(pairs=40, skipped=0, truncated=20)
-    batches = list(data.train_dataloader())
-    assert sorted(row for batch in batches for row in batch.lines.tolist()) == list(range(40))
-    assert max(batch.targets.size(1) for batch in batches) == 5
+    whole = prepared(max_length=5, too_long="truncate")
+    assert whole.counts["train"] == Counts(pairs=40, skipped=0, truncated=20)
+    assert max(batch.targets.size(1) for batch in whole.train_dataloader()) == 5
 
 
 @pytest.mark.parametrize("too_long", ["skip", "truncate"])
@@ -184,11 +168,3 @@ def test_testing_alone_may_add_padding_to_sources(prepared):
     for batch, other in zip(plain.val_dataloader(), padded.val_dataloader(), strict=True):
         assert batch.inputs.src.equal(other.inputs.src)
     assert padded.first_lines("test", 2).inputs.src.size(1) == 3
-
-
-def test_first_lines_and_longest(prepared):
-    data = prepared(max_length=12)
-    assert data.first_lines("validation", 4).lines.tolist() == [0, 1, 2, 3]
-    assert len(data.first_lines("validation", 99).lines) == 6
-    assert data.longest("train") == (3, 7)
-    assert data.longest("test") == (12, 12)  # truncated

@@ -1,12 +1,9 @@
 """Token ids in files that are mapped."""
 
-import tracemalloc
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from ablate.data.tokenizer import TokenIds, mapped
+from ablate.data.tokenizer import TokenIds
 
 ENDS = np.array([0, 3, 4, 300, 310])  # three words, none, many, nine
 
@@ -36,15 +33,3 @@ def test_line_numbers_of_one_byte_do_not_overflow(tmp_path):
     np.arange(5).tofile(tmp_path / "s.counts")
     _, lengths = TokenIds(tmp_path / "s", "uint16").read(np.array([255], np.uint8), 9)
     assert lengths.tolist() == [0]
-
-
-def test_only_what_is_wanted_becomes_memory_of_the_process(tmp_path):
-    path = Path(tmp_path, "numbers")
-    np.zeros(1 << 20, np.int64).tofile(path)
-    tracemalloc.start()
-    numbers = mapped(path, np.int64)
-    for start in range(0, 1 << 20, 1 << 16):
-        numbers[start + np.arange(100)]
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 1 << 17 < path.stat().st_size

@@ -1,7 +1,5 @@
 """Contexts of a fixed length: each token once, in an order that seed and epoch decide."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -9,7 +7,7 @@ from ablate.config.schema import Batching
 from ablate.data import EOS, PAD
 from ablate.data.corpus import Segment
 from ablate.data.packed import PackedData, Permutation
-from ablate.data.scheme import Byte, Char
+from ablate.data.scheme import Byte
 from ablate.errors import UserError
 from ablate.task.texts import LanguageModel
 
@@ -91,38 +89,6 @@ def test_batches_follow_from_the_seed_and_go_on_in_the_middle(make):
         resumed = make().train_dataloader()
         resumed.load_state_dict({"epoch": 0, "position": position})
         assert [batch.targets.tolist() for batch in resumed] == whole[position:]
-
-
-@pytest.mark.parametrize("world", [2, 5])
-def test_ranks_share_the_batches_of_one(make, world):
-    data = make()
-    alone = [list(loader.sampler) for loader in (data.train_dataloader(), data.val_dataloader())]
-    shares = []
-    for rank in range(world):
-        data.trainer = SimpleNamespace(global_rank=rank, world_size=world, overfit_batches=0)
-        shares.append(
-            [list(loader.sampler) for loader in (data.train_dataloader(), data.val_dataloader())]
-        )
-    for number, whole in enumerate(alone):
-        dealt = [
-            b.tolist() for turn in zip(*(s[number] for s in shares), strict=True) for b in turn
-        ]
-        filled = [batch for batch in dealt if batch]
-        assert filled == [batch.tolist() for batch in whole][: len(filled)]
-        assert number == 0 or len(filled) == len(whole)
-
-
-def test_what_a_run_asks_for(make):
-    data = make(scheme=Char(vocab_size=None, joint=True))
-    data.prepare()
-    assert data.longest("train") == (0, 8)
-    assert len(data.first_lines("validation", 1).lines) == 1
-    assert len(data.first_lines("validation", 99).lines) == 2
-    assert data.counts["validation"].pairs == 2
-    values = data.unigram("nll", "bpb")
-    length = data.length("validation")
-    assert values["unigram_bpb"] == length.bits_per_byte(values["unigram_nll"])
-    assert "bytes" in data.describe("train")
 
 
 def test_the_unigram_model_counts_every_token_once(make):

@@ -18,15 +18,6 @@ def test_separate_files(tmp_path, write, parallel):
         assert list(zip(*corpus.read(split), strict=True)) == PAIRS[i:]
 
 
-@pytest.mark.parametrize("ending", ["", ".txt.gz"])
-def test_endings(tmp_path, parallel, ending):
-    for column, language in enumerate(("en", "de")):
-        text = "".join(f"{pair[column]}\n" for pair in PAIRS).encode()
-        packed = gzip.compress(text) if ending.endswith(".gz") else text
-        (tmp_path / f"all.{language}{ending}").write_bytes(packed)
-    assert len(parallel(str(tmp_path / "all")).read("train").src) == 20
-
-
 @pytest.mark.parametrize("ending", [".tsv", ".txt.gz"])
 def test_tsv(tmp_path, parallel, ending):
     text = "".join(f"{src}\t{tgt}\n" for src, tgt in PAIRS).encode()

@@ -126,21 +126,6 @@ def test_chance_and_bound_are_what_counting_gives(name):
     assert data.bound() == pytest.approx(level_of(pairs, tuple), abs=1e-9)
 
 
-@every_level
-def test_the_levels_of_the_config_are_those_of_its_pairs(name):
-    data = corpus(name, n_train=3000)
-    tokens = [len(line.split()) + 1 for line in data.read("train").tgt]
-    expected = {
-        "chance/nll": data.chance().nll,
-        "chance/accuracy": data.chance().accuracy,
-        "bound/nll": data.bound().nll,
-        "bound/accuracy": data.bound().accuracy,
-    }
-    assert data.levels() == expected
-    assert 0 <= data.bound().nll <= data.chance().nll <= log(10_000)
-    assert min(tokens) > 1
-
-
 @pytest.mark.parametrize(
     ("task", "scheme", "applies"),
     [
@@ -228,7 +213,3 @@ SOLUTIONS = {  # written apart from the corpora
 def test_targets_follow_from_sources(name):
     for src, tgt in zip(*corpus(name).read("train"), strict=True):
         assert tgt.split() == SOLUTIONS[name](src.split())
-
-
-def test_a_corpus_without_a_known_solution_has_no_levels(compose):
-    assert construct(compose("data=toy").data).levels() == {}

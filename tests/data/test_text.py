@@ -1,9 +1,8 @@
 import gzip
-import io
 
 import pytest
 
-from ablate.data.text import read_lines, read_pair, read_text, read_tsv, stream_lines
+from ablate.data.text import read_lines, read_pair
 from ablate.errors import UserError
 
 
@@ -30,16 +29,6 @@ def test_only_the_line_feed_ends_a_line(tmp_path, content, lines):
     assert list(read_lines(file(tmp_path, gzip.compress(content.encode()), "t.gz"))) == lines
 
 
-@pytest.mark.parametrize("end", ["\r\n"])
-@pytest.mark.parametrize("inside", ["\u2028", "\r", "\ufeff", "\x0b"])
-def test_a_whole_text_is_read_as_its_lines_are(tmp_path, end, inside):
-    content = f"\ufeffa{inside}b{end}c{end}".encode()
-    path = file(tmp_path, content)
-    assert read_text(path) == f"a{inside}b\nc\n"
-    assert list(read_lines(path)) == [f"a{inside}b", "c"]
-    assert list(stream_lines(io.BytesIO(content), "name")) == [f"a{inside}b", "c"]
-
-
 def test_unequal_line_counts_name_both_files(tmp_path):
     src, tgt = file(tmp_path, b"a\nb\n", "x.en"), file(tmp_path, b"a\nb\nc\n", "x.de")
     with pytest.raises(UserError, match=r"x\.en has 2 lines and .*x\.de has 3"):
@@ -51,13 +40,6 @@ def test_empty_lines_name_the_file_and_the_line(tmp_path):
     tgt = file(tmp_path, "a\n \u2003\n\n".encode(), "x.de")
     with pytest.raises(UserError, match=r"x\.de: line 2 is empty \(2 empty in all\)"):
         read_pair(src, tgt)
-
-
-def test_tsv(tmp_path):
-    pairs = read_tsv(file(tmp_path, b"a b\tc\r\nd\te\n", "x.tsv"))
-    assert list(pairs.src) == ["a b", "d"]
-    assert list(pairs.tgt) == ["c", "e"]
-    assert pairs.tgt[-1] == "e"
 
 
 @pytest.mark.parametrize("end", ["\n\n", "\n \r\n"])

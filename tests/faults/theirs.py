@@ -10,9 +10,9 @@ from ablate.adapt import Adapt
 from ablate.data import PAD
 from ablate.initial import initialise
 from ablate.metric.table import Metric
+from ablate.model import Cache
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.base import Model
-from ablate.model.cache import Cache
 from ablate.model.embedding import TiedAll
 from ablate.model.head import LinearHead
 from ablate.task.translation import Translation, Translations

@@ -9,8 +9,8 @@ from torch.nn import functional as F
 
 from ablate.model.base import Seq2Seq
 from ablate.model.residual import Residual
+from ablate.testing import rows
 from ablate.testing.model import CONF, batch, levels
-from ablate.testing.training import rows
 
 # refused where the factor has them act: where they can
 PLACES = {

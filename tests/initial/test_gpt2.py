@@ -1,12 +1,10 @@
 """GPT-2's initial values: one standard deviation, and a smaller one into the residual stream."""
 
 import pytest
-import torch
-from omegaconf import OmegaConf
 
 from ablate.data.scheme import Byte
 from ablate.data.tokenizer import Tokenizer, Tokenizers
-from ablate.initial.drawn import Gpt2, Normal
+from ablate.initial.drawn import Gpt2
 from ablate.model.base import build
 
 
@@ -39,34 +37,3 @@ def test_matrices_are_small_and_smaller_where_they_write(compose, model, words, 
             assert abs(parameter.mean().item()) < 0.002
         else:
             assert (parameter == (0 if name.endswith("bias") else 1)).all()
-
-
-@pytest.mark.parametrize("level", ["separate", "grouped"])
-def test_normal_gives_every_matrix_the_same_deviation(compose, level):
-    words = [f"model/projections={level}", "model.d_model=128"]
-    for name, parameter in made(compose, "decoder_only", *words, initial=Normal).items():
-        if parameter.dim() > 1:
-            assert parameter.std().item() == pytest.approx(0.02, rel=0.05), name
-
-
-def test_values_follow_from_seed_and_name(compose):
-    first, again, other = (made(compose, "decoder_only", seed=seed) for seed in (1, 1, 2))
-    assert all(first[name].equal(again[name]) for name in first)
-    weights = [name for name in first if first[name].dim() > 1]
-    assert not any(first[name].equal(other[name]) for name in weights)
-    tall = made(compose, "decoder_only", std=0.04)
-    assert all(torch.allclose(2 * first[name], tall[name]) for name in weights)
-    assert OmegaConf.to_container(compose("initial=gpt2").initial)["std"] == 0.02
-
-
-@pytest.mark.parametrize(
-    ("model", "words", "forget"),
-    [("decoder_only", ["model/position=recurrent"], 0.0), ("rnn", ["model.forget_bias=2.0"], 2.0)],
-)
-def test_biases_of_recurrent_layers_are_0_except_for_one_gate(compose, model, words, forget):
-    biases = {n: p for n, p in made(compose, model, *words).items() if ".bias_" in n}
-    assert biases
-    for name, bias in biases.items():
-        gates = bias.view(-1, len(bias) // (3 if model == "decoder_only" else 4))
-        wanted = forget if "bias_ih" in name else 0.0
-        assert (gates[1] == wanted).all() and not gates[[0, 2]].any()

@@ -10,18 +10,17 @@ from omegaconf import OmegaConf
 
 from ablate.config.construct import construct
 from ablate.config.location import CONF
-from ablate.data.corpus import Corpus, Pairs
+from ablate.data.corpus import Pairs
 from ablate.data.tokenizer import Tokenizers
 from ablate.errors import UserError
 from ablate.initial import initialise, weights_fingerprint
 from ablate.model.base import build
 from ablate.record.files import digest, read_tensors, seal, write_json, write_tensors
 from ablate.record.identity import parts
-from experiments.pretrained_embeddings.glove import Glove, company
+from experiments.pretrained_embeddings.glove import company
 
 LINES = ["ein Hund läuft .", "zwei Hunde laufen schnell .", "die Katze schläft ."]
 OTHERS = ["ein Hund läuft .", "zwei Hunde laufen schnell .", "die Katze frisst ."]
-SEEDED = {"_target_": "ablate.initial.Seeded"}
 SIZES = ["model.d_model=8", "model.d_ff=12", "model.n_layers=1", "model.n_heads=2"]
 
 
@@ -59,11 +58,11 @@ def folder(made, tmp_path):
 
 
 def from_run(folder):
-    return construct({"_target_": "ablate.initial.stored.Checkpoint", "folder": str(folder)})
+    return construct({"_target_": "ablate.initial.Checkpoint", "folder": str(folder)})
 
 
 def from_file(path, side="src"):
-    target = "ablate.initial.stored.Vectors"
+    target = "ablate.initial.Vectors"
     return construct({"_target_": target, "file": str(path), "side": side})
 
 
@@ -142,7 +141,6 @@ def test_another_file_is_another_run(tmp_path):
     [
         (text_of(("cat", vector(1))), "has a vector for no word of the vocabulary"),
         (text_of(("Hund", [1, 2])), "vector 1 has 2 numbers, and model.d_model is 8"),
-        (text_of(("ein", vector(1)), ("Hund", ["x"] * 8)), "vector 2: could not convert"),
         (text_of(("Hund", ["nan"] * 8)), "vector 1 is not finite"),
     ],
 )
@@ -176,13 +174,6 @@ def test_embeddings_alone_are_drawn_by_another_rule(made):
     )
 
 
-def test_the_bounds_of_uniform_values(made):
-    for values, limit in (("uniform", 0.08), ("xavier", None)):
-        weight = drawn(made, values)["embedding.tgt.weight"]
-        limit = limit or (6 / sum(weight.shape)) ** 0.5
-        assert 0.9 * limit < weight.abs().max() <= limit
-
-
 @pytest.mark.parametrize("rows", [5, 24])
 def test_orthogonal_rows_or_columns(rows):
     from ablate.initial.drawn import draw
@@ -192,49 +183,6 @@ def test_orthogonal_rows_or_columns(rows):
     product = weight @ weight.T if rows < 8 else weight.T @ weight / 3
     torch.testing.assert_close(product, torch.eye(min(rows, 8)), atol=1e-5, rtol=0)
     assert weight.norm(dim=1).square().mean() == pytest.approx(1)
-
-
-class Company(Corpus):
-    """Words of two kinds that never meet."""
-
-    languages = ("aa", "bb")
-    splits = ("train",)
-
-    def __init__(self, target="x y"):
-        self.target = target
-
-    def read(self, split):
-        lines = [f"{a} {b} {a}" for kind in ("xyz", "uvw") for a in kind for b in kind if a != b]
-        return Pairs(lines * 20, [self.target] * (20 * len(lines)))
-
-    def fingerprint(self):
-        return "company"
-
-
-@pytest.fixture
-def glove(made):
-    """Return the source rows of these words with word vectors, and as they are drawn."""
-    lines = ["x y z", "u v w q"]
-
-    def matrices(initial):
-        model, tokenizers = made(lines)
-        initial(model, tokenizers, 1)
-        order = tokenizers.src.encode_batch(["x y z u v w q"])[0]
-        return model.embedding.src.weight[order].detach()
-
-    return matrices(Glove(text=Company(), steps=100)), matrices(construct(SEEDED))
-
-
-def test_words_in_like_company_get_like_vectors(glove):
-    src, _ = glove
-    alike = torch.nn.functional.normalize(src[:6], dim=1) @ src[:6].T
-    assert alike[:3, :3].mean() > 0 > alike[:3, 3:].mean()
-
-
-def test_word_vectors_have_the_variance_of_what_they_replace_and_leave_the_rest(glove):
-    src, drawn = glove
-    torch.testing.assert_close(src[:6].std(), drawn[:6].std())
-    assert torch.equal(src[6], drawn[6])  # q is not in the text
 
 
 def test_pieces_count_their_neighbours_by_distance(made):

@@ -8,7 +8,6 @@ from ablate.config.construct import construct
 from ablate.config.location import CONF
 from ablate.data.scheme import Byte
 from ablate.data.tokenizer import Tokenizer, Tokenizers
-from ablate.errors import UserError
 from ablate.initial.drawn import output_projections
 from ablate.model.base import Causal, build
 
@@ -65,16 +64,6 @@ def test_output_projections_alone_differ_from_the_rule(made, model, words, subla
             assert zero[name].equal(value) and scaled[name].equal(value)
 
 
-@pytest.mark.parametrize("std", [0.1])
-@pytest.mark.parametrize(("model", "words", "sublayers"), MODELS)
-def test_one_standard_deviation_for_all(made, model, words, sublayers, std):
-    for name, value in values(made("normal", *words, f"initial.std={std}", model=model)).items():
-        if value.dim() > 1:
-            assert value.std().item() == pytest.approx(std, rel=0.15), name
-        else:
-            assert (value == (0 if name.endswith("bias") else 1)).all()
-
-
 def test_depth_scaled_values_of_one_deviation_are_gpt2s(made):
     gpt2, composed = values(made("gpt2")), made("depth_scaled", "initial@initial.of=normal")
     for name, value in values(composed).items():
@@ -92,22 +81,6 @@ def test_a_stack_of_zero_outputs_is_its_last_norm(made, norm, block):
     F.cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten()).backward()
     moved = {n for n, p in net.named_parameters() if p.grad is not None and p.grad.any()}
     assert all(name in moved for name, _ in net.named_parameters() if name.endswith(ENDS))
-
-
-def test_one_deviation_is_scaled_by_the_residual(made):
-    plain, scaled = (
-        values(made("normal", f"model/residual={level}")) for level in ("post_ln", "deep_norm")
-    )
-    name = "decoder.layers.0.feed_forward.inner.weight"
-    torch.testing.assert_close(scaled[name], plain[name] * (8 * 3) ** -0.25)
-
-
-@pytest.mark.parametrize("residual", ["peri_ln", "none"])
-@pytest.mark.parametrize("model", ["decoder_only", "encoder_only"])
-def test_outputs_of_0_before_a_norm_are_refused(made, residual, model):
-    with pytest.raises(UserError, match=r"initial=zero_output .*\((PeriLN|NoSkip)\)"):
-        made("zero_output", f"model/residual={residual}", model=model)
-    made("depth_scaled", f"model/residual={residual}", model=model)
 
 
 RESIDUALS = sorted(path.stem for path in CONF.glob("model/residual/*.yaml"))

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from ablate.config.location import option_folders
-from ablate.errors import UserError
 from ablate.testing import checks
 from ablate.testing.model import CONF, SMALL, model_config
 
@@ -33,6 +32,15 @@ LEVELS = {str(check.level): check.level for check in CHECKS}
 )
 def test_law(check):
     check()
+
+
+def test_no_law_changes_the_model_that_the_next_law_tests():
+    """Training changes the running averages of batch norm, and the rounding errors with them."""
+    level = LEVELS["model/norm=batch_norm"]
+    before = {name: value.clone() for name, value in level.model.state_dict().items()}
+    for check in (check for check in CHECKS if check.level == level):
+        check()
+    assert all(value.equal(before[n]) for n, value in level.model.state_dict().items())
 
 
 @pytest.mark.parametrize("name", [name for name in LEVELS if not name.startswith("optimizer")])
@@ -95,100 +103,6 @@ def test_a_broken_law_is_named_with_what_broke_it(ahead):
     )
     with pytest.raises(AssertionError, match="no Equation:, no Source:, .*Source: own"):
         ahead("Ahead")["documented"]()
-
-
-def test_a_class_is_held_to_what_it_declares(ahead):
-    ahead("Said")["no_future"]()
-    with pytest.raises(AssertionError, match="keeps a law that it declares to break: Parameters"):
-        ahead("Said")["initial_values"]()
-
-
-FAULTS = '''
-import torch
-
-
-class Good(torch.optim.SGD):
-    """Gradient descent without a fault; the others have one fault each."""
-
-    def __init__(self, params, *, lr):
-        super().__init__(params, lr=lr, momentum=0.5)
-
-
-class NoClosure(Good):
-    def step(self, closure=None):
-        super().step()
-
-
-class Forgets(Good):
-    def __init__(self, params, *, lr):
-        super().__init__([*params][1:], lr=lr)
-
-
-class FixedRate(Good):
-    @torch.no_grad()
-    def step(self, closure=None):
-        with torch.enable_grad():
-            closure()
-        for group in self.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    p.sub_(0.01 * p.grad)
-
-
-class Decays(Good):
-    @torch.no_grad()
-    def step(self, closure=None):
-        for group in self.param_groups:
-            for p in group["params"]:
-                p.mul_(1 - 0.1 * group["lr"])
-        return super().step(closure)
-
-
-class LosesState(Good):
-    def __init__(self, params, *, lr):
-        super().__init__(params, lr=lr)
-        self.n_steps = 0
-
-    @torch.no_grad()
-    def step(self, closure=None):
-        self.n_steps += 1
-        for group in self.param_groups:
-            group["momentum"] = 0.5 / self.n_steps
-        return super().step(closure)
-'''
-
-
-@pytest.mark.parametrize(
-    ("name", "broken"),
-    [
-        ("Good", set()),
-        ("NoClosure", {"descent"}),
-        ("Forgets", {"groups", "descent"}),
-        ("FixedRate", {"schedule"}),
-        ("Decays", {"without_gradient"}),
-        ("LosesState", {"resumed"}),
-    ],
-)
-def test_each_fault_of_an_optimiser_breaks_its_law(tmp_path, monkeypatch, name, broken):
-    (tmp_path / "faulty.py").write_text(FAULTS)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    (tmp_path / "optimizer").mkdir()
-    option = f"_target_: faulty.{name}\n_partial_: true\nlr: 0.01\n"
-    (tmp_path / "optimizer" / "mine.yaml").write_text(option)
-
-    def breaks(check):
-        try:
-            check()
-        except AssertionError:
-            return True
-        return False
-
-    assert {check.law.__name__ for check in checks(tmp_path) if breaks(check)} == broken
-
-
-def test_a_folder_without_levels_is_refused(tmp_path):
-    with pytest.raises(UserError, match="optimizer"):
-        checks(tmp_path)
 
 
 @pytest.mark.parametrize("size", ["base", "big", "micro", "small", "tiny"])

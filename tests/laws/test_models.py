@@ -15,7 +15,6 @@ from ablate.initial import initialise
 from ablate.model import Law
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.base import Causal, CausalDocuments, Seq2Seq, build
-from ablate.testing.model import docstrings
 
 PAD, VOCAB = 0, 20
 # a size is a config that names another model in its defaults
@@ -261,24 +260,3 @@ def test_a_source_in_front_is_read_as_a_whole_or_by_what_follows(level):
     model(inputs)
     model(inputs._replace(src=torch.cat([inputs.src[:, :3], inputs.src[:, 3:].flip(1)], 1)))
     assert torch.equal(read[0][0, :3], read[1][0, :3]) == (level == "decoder_only")
-
-
-def test_initial_values_follow_from_the_seed(level):
-    model, again, other = (built(model_config(level), seed) for seed in (7, 7, 8))
-    mine, same, theirs = (dict(m.named_parameters()) for m in (model, again, other))
-    assert all(torch.equal(mine[name], same[name]) for name in mine)
-    assert not any(torch.equal(mine[name], theirs[name]) for name in mine if mine[name].dim() > 1)
-
-
-def test_parts_are_named_by_stacks_that_read_something(level):
-    model = built(model_config(level))
-    names = [name for name, _ in (*model.layers(), *model.attentions())]
-    assert names
-    assert {name.partition(".")[0] for name in names} <= model.reads.keys()
-
-
-def test_a_models_docstring_cites_a_source(level):
-    import re
-
-    kind = get_class(OmegaConf.load(CONF / f"model/{level}.yaml")._target_)
-    assert re.search(r"arXiv:\d{4}\.\d{4,5}", docstrings(kind))

@@ -5,19 +5,15 @@ standard parametrisation it grows, which shows that the check can fail, and so i
 muP's rules is missing.
 """
 
-import copy
-
 import pytest
 import torch
 from torch.nn import functional as F
 
-from ablate.adapt.modules import Adapted, Adapters, LoRA, LowRank, Prefix
 from ablate.errors import UserError
 from ablate.initial import initialise
 from ablate.model.base import Causal, Seq2Seq, build
 from ablate.model.parametrisation import Mup
-from ablate.optimizer import AdamW, make_optimizer, trained
-from ablate.optimizer.muon import Muon
+from ablate.optimizer import AdamW, Muon, make_optimizer, trained
 from ablate.testing.model import model_config
 
 TOKENS = torch.randint(4, 60, (8, 16), generator=torch.Generator().manual_seed(0))
@@ -103,71 +99,6 @@ def test_the_check_fails_where_a_rule_is_missing(rule, monkeypatch):
         assert growth(*BASE)["logits"] > 4
 
 
-ADAPTS = {
-    "lora": LoRA(rank=4, alpha=8.0, maps=["query", "key", "value", "output", "inner", "outer"]),
-    "adapters": Adapters(width=16),
-}
-
-
-@pytest.mark.parametrize(("adapt", "module"), [("lora", LowRank), ("adapters", Adapted)])
-def test_added_weights_change_activations_alike_at_all_widths(adapt, module, monkeypatch):
-    settings = {"lr": 0.001, "adapt": ADAPTS[adapt]}
-    sizes = growth(*BASE, **settings)
-    monkeypatch.setattr(module, "fan_in", {})
-    slow = growth(*BASE, **settings)
-    del sizes["logits"], slow["logits"]  # the matrix of the logits is frozen
-    assert min(sizes.values()) > 0.6 and max(sizes.values()) < 1.6
-    assert max(slow.values()) < 0.5
-
-
-@pytest.mark.parametrize("width", [32, 512])
-def test_a_prefix_has_the_size_and_the_rate_of_the_base_width(width):
-    model = made(width, *BASE, adapt=Prefix(length=100))
-    prefixes = [*trained(model)]
-    assert len(prefixes) == 4 and {part.rate for part in prefixes} == {1.0}
-    for part in prefixes:
-        assert part.parameter.std().item() == pytest.approx(8**-0.5, rel=0.05)
-
-
-def test_a_prefix_changes_activations_alike_at_all_widths():
-    sizes = growth(*BASE, lr=0.01, adapt=Prefix(length=4))
-    del sizes["logits"]  # the matrix of the logits is frozen
-    assert min(sizes.values()) > 0.6 and max(sizes.values()) < 1.6
-
-
-@pytest.mark.parametrize("width", [16, 32, 64])
-@pytest.mark.parametrize("adapt", ADAPTS)
-def test_a_matrix_of_few_inputs_keeps_its_rate(adapt, width):
-    model = made(width, *BASE, adapt=ADAPTS[adapt])
-    names = {id(parameter): name for name, parameter in model.named_parameters()}
-    rates = {
-        names[id(part.parameter)].rpartition("layers.")[2]: part.rate for part in trained(model)
-    }
-    wide, narrow = (".a", ".b") if adapt == "lora" else ("down.weight", "up.weight")
-    assert {rate for name, rate in rates.items() if name.endswith(narrow)} == {1.0}
-    assert {rate for name, rate in rates.items() if name.endswith(wide)} == {32 / width}
-
-
-INNER = {"general_divided": "form", "additive": "score", "delta_rule": "strength"}
-
-
-@pytest.mark.parametrize(("kernel", "name"), INNER.items())
-def test_a_matrix_that_reads_one_head_has_the_rate_of_heads(kernel, name):
-    words = [f"model/attention={kernel}", *BASE]
-    for width in (32, 64):
-        head = width // 4
-        model = made(width, *words, f"model.parametrisation.base_head={head}")
-        weight = getattr(model.stack.layers[0].self_attention.kernel, name).weight
-        assert [p.rate for p in trained(model) if p.parameter is weight] == [1.0]
-    (rate,) = {
-        p.rate
-        for model in [made(128, "model/attention=general_divided", *BASE)]
-        for p in trained(model)
-        if p.parameter.shape == (32, 32)
-    }
-    assert rate == 8 / 32
-
-
 REFUSED = [
     "additive",
     "delta_rule",
@@ -187,14 +118,6 @@ def test_scores_that_mup_cannot_divide_are_refused_in_wider_heads(kernel):
         made(64, *words)
         return
     with pytest.raises(UserError, match=r"16 channels, .*base_head is 8: .*base_head=16, and"):
-        made(64, *words)
-
-
-@pytest.mark.parametrize("kernel", ["fused", "qk_norm_first"])
-@pytest.mark.parametrize("scale", ["none", "d_head"])
-def test_scores_that_are_not_divided_by_the_root_are_refused_in_wider_heads(kernel, scale):
-    words = (f"model/attention={kernel}", f"model.attention.scale={scale}", *BASE)
-    with pytest.raises(UserError, match="scale=sqrt_d_head"):
         made(64, *words)
 
 
@@ -249,14 +172,6 @@ def test_initial_values_and_rates_by_role(width):
     assert model.embedding.output.weight.std().item() == pytest.approx((2 / (64 + 32)) ** 0.5, 0.1)
 
 
-def test_the_copy_of_a_model_has_a_head_of_its_own():
-    model = made(64, *BASE)
-    other = copy.deepcopy(model)
-    before = other.head(torch.ones(64))
-    torch.nn.init.zeros_(model.embedding.tgt.weight)
-    assert not model.head(torch.ones(64)).any() and torch.equal(other.head(torch.ones(64)), before)
-
-
 @pytest.mark.parametrize("optimizer", ["adam", "adamw", "muon"])
 def test_an_optimizer_with_one_rate_is_refused(compose, optimizer):
     from ablate.config.construct import construct
@@ -265,24 +180,3 @@ def test_an_optimizer_with_one_rate_is_refused(compose, optimizer):
     with pytest.raises(UserError, match="model/parametrisation .*optimizer=adamw_by_role"):
         make_optimizer(factory, made(64, *BASE))
     assert isinstance(make_optimizer(factory, made(64)), Muon) == (optimizer == "muon")
-
-
-@pytest.mark.parametrize("initial", ["gpt2", "depth_scaled"])
-def test_one_deviation_for_all_widths_is_refused(compose, initial):
-    from ablate.config.construct import construct
-    from ablate.data.scheme import Byte
-    from ablate.data.tokenizer import Tokenizer, Tokenizers
-
-    vocabulary = Tokenizer(Byte(joint=True).train([]))
-    tokenizers = Tokenizers(vocabulary, vocabulary)
-    words = ["initial@initial.of=normal"] if initial == "depth_scaled" else []
-    rule = construct(compose(f"initial={initial}", *words).initial)
-    with pytest.raises(UserError, match="model/parametrisation .*initial=seeded"):
-        rule(made(64, *BASE), tokenizers, 1)
-    rule(made(64), tokenizers, 1)
-
-
-def test_the_folder_of_further_options_may_have_any_name(tmp_path):
-    folder = tmp_path / "a (b)=\u00e4, 'c'"
-    folder.mkdir()
-    assert model_config(folder=folder) == model_config()

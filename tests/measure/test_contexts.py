@@ -73,14 +73,3 @@ def test_the_drift_is_the_logarithm_of_the_summed_exponentials(trained):
     vocabulary = logits.size(-1)
     (value,) = MEASURES[1](model, data).values()
     assert value == pytest.approx(float(torch.tensor(float(vocabulary)).log()))
-
-
-def test_a_context_that_the_text_does_not_fill_is_no_part_of_the_mean(trained, tmp_path):
-    text = tmp_path / "text.txt"
-    text.write_text("To be, or not to be, that is the question.\n" * 30)
-    model, data = trained("data=text", f"data.files=[{text}]")
-    full = (data.first_lines("test", 1000).targets != PAD).all(1)
-    assert full[:-1].all() and not full[-1]
-    many, few = (FirstToken(contexts=n)(model, data) for n in (len(full), len(full) - 1))
-    assert many == {"first_token": pytest.approx(few["first_token"])}
-    assert FirstToken(contexts=1)(model, data) != many

@@ -7,22 +7,6 @@ from scipy.spatial.distance import jensenshannon
 from experiments.what_heads_do.heads import distance
 
 
-def weights(*heads):
-    """Weights of one sentence with one query."""
-    return torch.tensor(heads)[None, :, None]
-
-
-ONE = torch.ones(1, 1, dtype=torch.bool)
-
-
-def test_equal_heads_and_heads_that_share_nothing():
-    assert distance(weights([0.2, 0.8], [0.2, 0.8]), ONE) == pytest.approx(0, abs=1e-7)
-    assert distance(weights([1.0, 0.0], [0.0, 1.0]), ONE) == 1
-    three = weights([1.0, 0.0], [0.0, 1.0], [1.0, 0.0])
-    assert distance(three, ONE) == pytest.approx(2 / 3)
-    assert distance(weights([0.3, 0.7]), ONE) == 0
-
-
 def test_as_in_scipy_over_real_queries_only():
     random = torch.Generator().manual_seed(0)
     heads = torch.rand(2, 3, 4, 5, generator=random).softmax(-1)

@@ -3,8 +3,8 @@
 import pytest
 
 from ablate.measure import TrainingCost
-from ablate.model import product
-from ablate.model.product import has_onednn
+from ablate.model import linear
+from ablate.model.linear import has_onednn
 from ablate.train.job import make_model, prepare_data
 from ablate.train.resolve import resolve
 
@@ -19,31 +19,10 @@ LIBRARIES = ["blas", pytest.param("onednn", marks=BY_ONEDNN)]
 PRODUCTS = {"off": 0, "explicit": 2 * (2 + 4), "fused": 2 * (2 + 5)}  # per key and unit of width
 
 
-@pytest.fixture
-def cost(small, compose):
-    def measured(*words):
-        job = resolve(compose(*small, *words))
-        data = prepare_data(job)
-        job.task.begin(data.tokenizers)
-        return TrainingCost(sentences=8, repeats=2)(make_model(job, data).double().eval(), data)
-
-    return measured
-
-
-def test_counts_are_the_same_again_and_grow_with_the_model(cost):
-    first, again = cost(), cost()
-    for name in ("operations", "bytes"):
-        assert first[name] == again[name] > 0
-    assert first["microseconds"] > 0
-    for words in (["model.n_layers=2"], ["model.d_ff=256"], ["model.d_model=32"]):
-        larger = cost(*words)
-        assert all(larger[name] > first[name] for name in ("operations", "bytes")), words
-
-
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("attention", PRODUCTS)
 def test_operations_are_those_of_the_formula(attention, library, compose, tmp_path, monkeypatch):
-    monkeypatch.setattr(product, "_chosen", library)
+    monkeypatch.setattr(linear, "_chosen", library)
     text = tmp_path / "text"
     text.write_text("\n\n".join(f"{n} cats and {n % 7} dogs " * 9 for n in range(40)))
     words = (f"model/attention={attention}", f"data.files=[{text}]", f"paths.cache={tmp_path}")

@@ -52,13 +52,6 @@ def test_the_nll_is_that_of_the_whole_in_any_chunks(task, monkeypatch):
         torch.testing.assert_close(tensor, other)
 
 
-def test_by_hand():
-    # two bins: 0.5 is right half of the time, 0.9 always
-    scores = measured(([0.5, 0.5, 0.9, 0.9], [True, False, True, True]))
-    assert scores["calibration_error"] == pytest.approx(0.5 * 0.1, abs=1e-7)
-    assert scores["accuracy"] == 0.75
-
-
 def test_order_and_batches_change_no_bit():
     confidence = torch.rand(5000, generator=torch.Generator().manual_seed(1))
     correct = confidence > 0.4

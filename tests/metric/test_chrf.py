@@ -10,9 +10,3 @@ def test_equals_sacrebleu_whatever_the_batches(corpus):
         rows = slice(first, first + 7)
         metric.update(metric.statistics(hypotheses[rows], references[rows]))
     assert metric.compute().item() == sacrebleu.corpus_chrf(hypotheses, [references]).score > 0
-
-
-def test_signature_is_sacrebleus():
-    assert CorpusChrf().signature.startswith(
-        "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:"
-    )

@@ -1,17 +1,9 @@
 """What a test measures beyond what validation does."""
 
-from unittest.mock import create_autospec
-
 import pytest
 import torch
 
-from ablate.data.batching import Batch
-from ablate.data.scheme import Byte
-from ablate.data.tokenizer import Tokenizers
 from ablate.metric.tokens import Predictions
-from ablate.model.base import Model, Seq2Seq
-from ablate.search import Search
-from ablate.task import Text
 from ablate.task.translation import Translations
 
 
@@ -35,19 +27,3 @@ def test_names_of_the_scores(thorough):
         assert scores["unended"] == pytest.approx(1 / 3)
     evaluation.reset()
     assert evaluation.nll.count == evaluation.calibration.count.sum() == 0
-
-
-def test_a_translation_with_a_line_feed_is_stored_as_one_line(monkeypatch):
-    tokenizers = Tokenizers.train(Byte(joint=True), (["a"], ["a"]))
-    model, search = (create_autospec(kind, instance=True) for kind in (Model, Search))
-    ids = tokenizers.tgt.encode_batch(["a\nb"])
-    model.head = None
-    search.return_value, search.steps, search.limits.return_value = ids, None, torch.tensor([9])
-    text = Text(tokenizers, ("en", "de"), ["a b"], None)
-    row = torch.tensor([ids[0]])
-    batch = Batch(inputs=Seq2Seq(row, row), targets=row, lines=torch.tensor([0]))
-    evaluation = Translations("de", thorough=True)
-    monkeypatch.setattr("ablate.task.translation.predictions", lambda *given: None)
-    monkeypatch.setattr(evaluation, "read", lambda scores: None)
-    evaluation.update(model, batch, search, text)
-    assert evaluation.rows[0][0] == "a b"

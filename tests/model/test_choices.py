@@ -5,15 +5,12 @@ import torch
 
 WRONG = {
     "model.n_heads=3": r"model.n_heads is 3.*model.d_model.*16.*1, 2, 4, 8, 16.*model.d_head",
-    "model.n_layers=0": "model.n_layers is 0",
-    "model.attention.fill=minus_inf": "model/attention=explicit",
     "model.d_model=15 model.d_head=4": "model.d_model is 15.*even",
     "model/position=rotary model.d_head=5": "model.d_head is 5.*rotary.*even",
     "model/attention=linear model/position=alibi": "model/attention=linear.*model/position",
     "model/attention@model.encoder.attention=linformer model/position=alibi": "linformer.*biases",
     "model/attention=fixed_offset model.attention.offset=1": "offset is 1.*at most 0",
     "model/projections=none model.d_head=4": "projections=none.*2 [*] 4.* 16",
-    "model/attention=cosine model.attention.fill=zeros": "minus_inf.*large_negative.*zero_output",
 }
 
 
@@ -23,6 +20,27 @@ def test_a_wrong_choice_is_one_sentence_that_names_the_key(build_model, override
 
     with pytest.raises(UserError, match=WRONG[overrides]):
         build_model(*overrides.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["model.n_layers=0"], r"model\.n_layers=0: .*at least 1"),
+        (["model.dropout.rate=1.0"], r"model\.dropout\.\w+=1\.0: .*at most 0.99"),
+        (["model.attention.fill=minus_inf"], r"model\.attention\.fill=minus_inf: .*be zero_output"),
+        (
+            ["model/attention=cosine", "model.attention.fill=zeros"],
+            "be minus_inf or large_negative",
+        ),
+        (["search.size=0"], r"search\.size=0: .*at least 1"),
+    ],
+)
+def test_a_value_that_an_annotation_excludes_is_refused_before_the_run(compose, words, message):
+    from ablate.config.check import check
+    from ablate.errors import UserError
+
+    with pytest.raises(UserError, match=message):
+        check(compose("logger=none", *words))
 
 
 @pytest.mark.parametrize("level", ["decoder_only"])
@@ -78,14 +96,6 @@ def test_each_dropout_site_has_its_own_rate(build_model, batch, site, attention)
     torch.testing.assert_close(model.eval()(batch), still.eval()(batch))
 
 
-def test_embeddings_are_scaled_by_choice(build_model):
-    src = torch.tensor([[5, 6]])
-    scaled = build_model("model.embedding.scaled=true").embedding
-    plain = build_model("model.embedding.scaled=false").embedding
-    torch.testing.assert_close(scaled.embed_src(src), 4 * plain.embed_src(src))
-    torch.testing.assert_close(scaled.output_weight(), plain.output_weight())
-
-
 @pytest.mark.parametrize("level, matrices", [("separate", 3), ("tied_target", 2), ("tied_all", 1)])
 def test_embeddings_share_what_they_say(build_model, level, matrices):
     embedding = build_model(f"model/embedding={level}").embedding
@@ -94,12 +104,3 @@ def test_embeddings_share_what_they_say(build_model, level, matrices):
     src, tgt = plain.embed_src(torch.tensor([[5]])), plain.embed_tgt(torch.tensor([[5]]))
     assert torch.equal(src, tgt) == (level == "tied_all")
     assert torch.equal(plain.output_weight()[5], tgt[0, 0]) == (level != "separate")
-
-
-def test_building_leaves_the_global_random_numbers_alone(compose):
-    from ablate.model.base import build
-
-    config = compose("model.d_model=16")
-    before = torch.random.get_rng_state()
-    build(config.model, src_vocab=20, tgt_vocab=20, joint_vocab=True)
-    assert torch.equal(before, torch.random.get_rng_state())

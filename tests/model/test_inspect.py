@@ -18,7 +18,7 @@ NAMES = [
 
 @pytest.mark.parametrize("padding", ["columns", "rows_and_columns", "none"])
 def test_weights_do_not_depend_on_the_kernel(build_model, batch, padding):
-    from ablate.model.inspect import attention_weights
+    from ablate.model.base import attention_weights
 
     fused = attention_weights(build_model(f"model/padding={padding}"), batch)
     explicit = build_model(f"model/padding={padding}", "model/attention=explicit")
@@ -29,7 +29,7 @@ def test_weights_do_not_depend_on_the_kernel(build_model, batch, padding):
 
 
 def test_weights_are_distributions_that_obey_the_masks(build_model, batch):
-    from ablate.model.inspect import attention_weights
+    from ablate.model.base import attention_weights
 
     weights = attention_weights(build_model(), batch)
     for name, value in weights.items():
@@ -39,24 +39,14 @@ def test_weights_are_distributions_that_obey_the_masks(build_model, batch):
     assert weights["encoder.0.self"].shape == (3, 2, 6, 6)
 
 
-def test_looking_changes_nothing(build_model, batch):
-    from ablate.model.inspect import attention_weights
-
-    model = build_model("model.dropout.rate=0.0").train()
-    before = model(batch)
-    attention_weights(model, batch)
-    assert model.training
-    assert torch.equal(before, model(batch))
-    assert not any(m._forward_hooks for m in model.modules())
-
-
 KERNELS = sorted(path.stem for path in CONF.glob("model/attention/*.yaml"))
 
 
 @pytest.mark.parametrize("option", KERNELS)
 def test_a_scale_is_that_of_the_softmax_or_refused(build_model, option):
-    from ablate.model.inspect import scale_of, weights_of
+    from ablate.model.base import weights_of
     from ablate.model.padding import Mask
+    from experiments.shared.measure.kernels import scale_of
 
     model = build_model(f"model/attention@model.encoder.attention={option}", "model.d_head=8")
     kernel = dict(model.attentions())["encoder.0.self"].eval()

@@ -40,7 +40,7 @@ def masks(n_keys):
 
 def weights(kernel, q, k, mask):
     """Return the weights of a kernel, which are what it makes of an identity matrix."""
-    from ablate.model.inspect import weights_of
+    from ablate.model.base import weights_of
 
     return weights_of(kernel, q, k, k, mask, None)
 
@@ -72,25 +72,6 @@ def test_the_kernel_gets_an_entry_of_the_mask_for_every_key(monkeypatch):
         fused()(*tensors(49), masks(49)[mask], None)
     fused()(*tensors(49), masks(49)["rows"], torch.zeros(1, 3, 5, 1))
     assert [(keep.size(3), keep.stride(3)) for keep in masks_seen] == [(49, 1)] * 4
-
-
-def test_only_torchs_kernel_reads_heads_that_are_not_contiguous():
-    dropping, cpu = fused(dropout=0.1), torch.device("cpu")
-    assert fused().reads_strided(49, cpu) and not fused().reads_strided(48, cpu)
-    assert dropping.eval().reads_strided(49, cpu) and not dropping.train().reads_strided(49, cpu)
-    assert dropping.reads_strided(1, torch.device("cuda"))
-    assert not explicit().reads_strided(49, cpu)
-
-
-@pytest.mark.parametrize(("length", "copied"), [(48, True), (49, False)])
-def test_heads_are_copied_only_for_explicit_attention(length, copied):
-    from ablate.model.attention.multi_head import SelfAttention
-    from ablate.model.padding import Columns
-
-    sizes = {"d_model": 12, "n_heads": 3, "d_head": 4}
-    attention = SelfAttention(**sizes, kernel=fused(), padding=Columns(), causal=True)
-    heads = attention.project(torch.randn(2, length, 12), *attention.maps)
-    assert [head.is_contiguous() for head in heads] == [copied] * 3
 
 
 def test_float64_stays_float64():
@@ -125,34 +106,3 @@ def test_a_fully_masked_row(fill, n_keys):
         torch.testing.assert_close(empty, expected)
     assert out[1].isfinite().all()
     assert (weights(explicit(fill), q, k, keep)[1, :, :, 2:] == 0).all()
-
-
-@pytest.mark.parametrize("n_keys", [6, 49])
-@pytest.mark.parametrize("dropout", [0.0, 0.5])
-def test_fused_gives_zeros_for_a_fully_masked_row(dropout, n_keys):
-    q, k, v = tensors(n_keys)
-    out = fused(dropout=dropout)(q, k, v, masks(n_keys)["both"], None)
-    assert (out[0, :, 3:] == 0).all()
-
-
-def test_minus_inf_with_masked_rows_spreads_to_real_positions(build_model, batch):
-    nan = build_model(
-        "model/attention=explicit", "model.attention.fill=minus_inf", "model/padding=columns"
-    )
-    assert nan(batch).isfinite().all()  # no row is fully masked here
-    nan = build_model(
-        "model/attention=explicit",
-        "model.attention.fill=minus_inf",
-        "model/padding=rows_and_columns",
-    )
-    assert nan(batch)[1].isnan().all()
-
-
-@pytest.mark.parametrize("fill", ["large_negative", "zero_output"])
-@torch.no_grad()
-def test_rows_and_columns_equal_columns_at_real_positions(build_model, batch, fill):
-    choice = ("model/attention=explicit", f"model.attention.fill={fill}")
-    by_columns = build_model(*choice, "model/padding=columns").eval()(batch)
-    by_both = build_model(*choice, "model/padding=rows_and_columns").eval()(batch)
-    real = batch[1] != 0
-    torch.testing.assert_close(by_columns[real], by_both[real])

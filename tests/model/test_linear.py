@@ -4,8 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from ablate.model.linear import BLOCK, Linear, blocks, stacked_linear
-from ablate.model.product import choose_products
+from ablate.model.linear import BLOCK, Linear, stacked_linear
 
 
 def parts(multiply, shape, dtype):
@@ -39,13 +38,6 @@ def test_blocks_give_what_autocast_gives(shape, dtype):
         assert (part - reference).norm() <= 0.01 * reference.norm()
 
 
-def test_without_autocast_it_is_torchs():
-    choose_products("blas")  # whatever an earlier run of this process chose
-    results, expected = (parts(f, (5, 3), torch.float32) for f in (ours, F.linear))
-    for part, reference in zip(results, expected, strict=True):
-        assert torch.equal(part, reference)
-
-
 def three_maps():
     """Return inputs and three weights with 2, 3 and 2 rows, and a bias for all of them."""
     generator = torch.Generator().manual_seed(0)
@@ -71,21 +63,6 @@ def test_stacked_weights_give_what_their_matrix_gives(onednn, biased, frozen):
         results.append([y, *torch.autograd.grad((y**2).sum(), trained)])
     for result, expected in zip(*results, strict=True):
         torch.testing.assert_close(result, expected, rtol=1e-5, atol=1e-4)
-
-
-def test_stacked_weights_are_not_stored_for_the_backward_pass(onednn):
-    x, weights, bias = three_maps()
-    stored = []
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: stored.append(t) or t, lambda t: t):
-        stacked_linear(x, weights, bias)
-    assert {part.data_ptr() for part in stored} == {part.data_ptr() for part in (x, *weights)}
-
-
-@pytest.mark.parametrize(("n", "rows"), [(1, 4), (4, 4), (5, 4), (5, 1)])
-def test_whole_blocks_end_in_zeros(n, rows):
-    padded = blocks(torch.ones(n, 2), torch.bfloat16, rows)
-    assert len(padded) % rows == 0 and len(padded) - n < rows
-    assert torch.equal(padded, (torch.arange(len(padded)) < n)[:, None].expand(-1, 2).bfloat16())
 
 
 def test_under_bf16_the_residual_stream_is_bfloat16(build_model, batch):

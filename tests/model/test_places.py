@@ -20,13 +20,6 @@ def test_attention_of_one_kind(build_model, place):
         assert kernel == ("Uniform" if of_kind else "Fused")
 
 
-def test_projections_of_cross_attention_alone(build_model):
-    model = build_model("model/projections@model.cross.projections=tied")
-    for name, part in model.named_modules():
-        if hasattr(part, "kernel"):
-            assert (part.query is part.value) == name.endswith("cross_attention")
-
-
 @torch.no_grad()
 def test_uniform_cross_attention_reads_a_bag_and_the_decoder_an_order(build_model):
     model = build_model("model/attention@model.cross.attention=uniform").eval()
@@ -56,38 +49,3 @@ def test_padding_of_the_decoder_alone(build_model, batch):
     real = tgt_in != 0
     torch.testing.assert_close(other(batch)[real], plain(batch)[real])
     assert torch.equal(other.encode(src).states, plain.encode(src).states)
-
-
-@torch.no_grad()
-def test_padding_of_cross_attention_alone_lets_it_read_padding(build_model, batch):
-    plain, other = (
-        build_model(*choice).eval() for choice in ((), ("model/padding@model.cross.padding=none",))
-    )
-    assert torch.equal(other.encode(batch[0]).states, plain.encode(batch[0]).states)
-    full = 0  # the only source without padding
-    output, expected = other(batch), plain(batch)
-    torch.testing.assert_close(output[full], expected[full])
-    assert not torch.allclose(output[1], expected[1])
-
-
-@torch.no_grad()
-def test_positions_of_the_decoder_alone(build_model):
-    """There the same token everywhere gives the same state everywhere."""
-    plain, other = (
-        build_model(*choice).eval()
-        for choice in ((), ("model/position@model.decoder.position=none",))
-    )
-    src = torch.randint(4, 20, (2, 6))
-    assert torch.equal(other.encode(src).states, plain.encode(src).states)
-    memory, same = plain.encode(src), torch.full((2, 5), 7)
-    states = other.decode(same, memory)
-    torch.testing.assert_close(states, states[:, :1].expand_as(states))
-    assert not torch.allclose(plain.decode(same, memory), states)
-
-
-@pytest.mark.parametrize("stack", ["encoder", "decoder"])
-def test_norms_of_one_stack(build_model, stack):
-    model = build_model(f"model/norm@model.{stack}.norm=batch_norm")
-    for name in ("encoder", "decoder"):
-        norms = {type(norm).__name__ for norm in getattr(model, name).residual.norms}
-        assert norms == {"BatchNorm" if name == stack else "LayerNorm"}

@@ -7,7 +7,7 @@ import torch
 
 from ablate.model.base import Seq2Seq
 from ablate.model.residual import Residual
-from ablate.observe.layers import Sublayers, drift, moments_of, ratio, read
+from ablate.observe import Sublayers, drift, moments_of, ratio, read
 
 INPUTS = Seq2Seq(torch.tensor([[5, 6, 7, 2], [8, 2, 0, 0]]), torch.tensor([[1, 5, 6], [1, 9, 0]]))
 

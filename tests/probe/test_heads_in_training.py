@@ -18,17 +18,3 @@ def test_only_an_asymmetry_parts_heads(trained):
     metrics = trained()
     assert metrics["alike"] < 1e-12
     assert min(metrics["other_outputs"], metrics["dropped"], metrics["independent"]) > 1e-4
-
-
-def test_heads_that_do_not_all_learn_are_seen(trained, monkeypatch):
-    from ablate.model.attention.multi_head import MultiHeadAttention
-
-    merge = MultiHeadAttention.merge
-
-    def first_alone(self, heads, x):
-        heads = heads.clone()
-        heads[:, 1:] = heads[:, 1:].detach()
-        return merge(self, heads, x)
-
-    monkeypatch.setattr(MultiHeadAttention, "merge", first_alone)
-    assert trained()["alike"] > 1e-4

@@ -9,7 +9,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from ablate.probe import OtherLoad
-from ablate.probe.step_time import WARM_UP, loss
 
 SMALL = dict(batch_size=4, src_length=5, tgt_length=6, repeats=9)
 BRIEF = SMALL | dict(repeats=1)  # enough for a clock that work alone moves
@@ -32,7 +31,7 @@ class Clock(TorchDispatchMode):
 def clock(monkeypatch):
     """Seconds that depend on the work alone, not on the machine."""
     with Clock() as ticking:
-        monkeypatch.setattr("ablate.probe.step_time.time.perf_counter", lambda: ticking.time)
+        monkeypatch.setattr("ablate.probe.time.perf_counter", lambda: ticking.time)
         yield
 
 
@@ -44,18 +43,6 @@ def test_seconds_and_parameters(measure, finite, clock, precision):
     assert metrics["step"] > metrics["forward"] > 0
     assert metrics["step"] > metrics["attention"] > 0
     assert metrics["parameters"] > 1000
-
-
-def test_the_forward_pass_alone_has_neither_dropout_nor_gradient(measure, monkeypatch):
-    seen = []
-
-    def spy(model, *ids):
-        seen.append((model.training, torch.is_grad_enabled()))
-        return loss(model, *ids)
-
-    monkeypatch.setattr("ablate.probe.step_time.loss", spy)
-    measure("step_time", **SMALL | dict(repeats=2))
-    assert seen == [(True, True), (False, False)] * (WARM_UP + 2)  # in turn
 
 
 def test_work_of_others_is_seen(monkeypatch, tmp_path):

@@ -120,33 +120,6 @@ def test_a_kernel_equals_a_loop(kernel, case, causal):
     same(output, expected, q, k, v, rtol=1e-3)
 
 
-@torch.no_grad()
-@pytest.mark.parametrize(
-    "level, options",
-    [
-        *(
-            ("linear", {"feature_map": feature_map, "normalised": normalised})
-            for feature_map in ("identity", "elu_plus_one")
-            for normalised in (True, False)
-        ),
-        ("delta_rule", {}),
-    ],
-)
-def test_a_recurrence_is_the_causal_form(kernel, level, options):
-    from ablate.model.padding import Mask
-    from ablate.model.sublayer import Slots
-
-    ours = kernel(level, **options).double()
-    q, k, v = torch.randn(3, 2, 3, 20, D_HEAD, dtype=torch.float64)
-    slots = Slots(2, 1, q.device)
-    cache = ours.cache(slots)
-    steps = [
-        ours.step(*token, slots, cache, None)
-        for token in zip(*(x.split(1, 2) for x in (q, k, v)), strict=True)
-    ]
-    torch.testing.assert_close(torch.cat(steps, 2), ours(q, k, v, Mask(causal=True), None))
-
-
 @pytest.mark.parametrize("offset", [-2, 0, 1])
 def test_a_fixed_offset_moves_the_values(kernel, offset):
     from ablate.model.padding import Mask
@@ -159,28 +132,6 @@ def test_a_fixed_offset_moves_the_values(kernel, offset):
             there = 0 <= i + offset < (5, 3)[b]
             expected = v[b, :, i + offset] if there else torch.zeros(2, D_HEAD)
             assert torch.equal(output[b, :, i], expected)
-
-
-@pytest.mark.parametrize(
-    "scale, factor", [("fourth_root_d_head", 4**-0.25), ("two_sqrt_d_head", 0.25)]
-)
-@pytest.mark.parametrize("level", ["explicit", "fused"])
-def test_further_divisors(kernel, level, scale, factor):
-    from ablate.model.padding import Mask
-
-    q, k, v = torch.randn(3, 2, 2, 50, D_HEAD)
-    expected = F.scaled_dot_product_attention(q, k, v, scale=factor)
-    torch.testing.assert_close(kernel(level, scale=scale)(q, k, v, Mask(), None), expected)
-
-
-def test_the_learned_scale_starts_at_the_divisor_and_has_its_gradient(kernel):
-    from ablate.model.padding import Mask
-
-    ours = kernel("learned_scale")
-    q, k, v = torch.randn(3, 2, 2, 5, D_HEAD)
-    output = ours(q, k, v, Mask(), None)
-    torch.testing.assert_close(output, F.scaled_dot_product_attention(q, k, v))
-    same(output, F.scaled_dot_product_attention(ours.factor * q, k, v, scale=1.0), ours.factor)
 
 
 def test_linformer_is_attention_to_projected_keys_and_values(kernel):

@@ -9,8 +9,7 @@ from ablate.model.attention.fused import Gated, Sink, Window
 from ablate.model.attention.linear import Differential
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.padding import Columns, Mask
-from ablate.model.position import NoPosition
-from ablate.model.position.relative import Rotary
+from ablate.model.position import NoPosition, Rotary
 from ablate.model.sublayer import LayerContext
 
 from .conftest import same
@@ -140,9 +139,3 @@ def test_differential(number, keys):
     normal = mixed / (mixed.square().mean(-1, keepdim=True) + 1e-5).sqrt()
     expected = (1 - initial) * kernel.gain * normal
     same(kernel(q, k, v, Mask(), None), expected, q, k, v, kernel.vectors, kernel.gain)
-
-
-@pytest.mark.parametrize("precision", [torch.bfloat16, torch.float64])
-def test_lambda_is_as_precise_as_the_model(precision):
-    kernel = Differential(d_head=8, dropout=0.0, eps=1e-5).to(precision)
-    assert kernel.weight().dtype == torch.promote_types(precision, torch.float32)

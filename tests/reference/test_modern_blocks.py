@@ -76,20 +76,6 @@ def test_values_of_the_first_layer():
     same(model(Causal(TOKENS)), expected, *model.parameters(), rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("size", ["micro", "decoder_only", "encoder_only"])
-@pytest.mark.parametrize("word", ["gated", "additive", "general"])
-def test_without_biases_no_linear_map_has_one(size, word):
-    with_biases, without = (
-        built(model_config(f"model/attention={word}", f"model.bias={bias}", size=size))
-        for bias in ("true", "false")
-    )
-    maps = [part for part in without.modules() if isinstance(part, nn.Linear)]
-    assert maps and all(part.bias is None for part in maps)
-    missing = {name for name, _ in with_biases.named_parameters()}
-    missing -= {name for name, _ in without.named_parameters()}
-    assert missing and not any("norm" in name for name in missing)
-
-
 def test_a_map_without_a_bias_is_the_map_with_a_bias_of_zeros():
     with_biases, without = (
         decoder("model/feed_forward=swiglu", f"model.bias={bias}") for bias in ("true", "false")

@@ -11,7 +11,7 @@ def rotated(position, heads, positions):
 
 
 def test_rotary_is_a_product_of_complex_numbers():
-    from ablate.model.position.relative import Rotary
+    from ablate.model.position import Rotary
 
     heads = torch.randn(2, 3, 7, 8, requires_grad=True)
     positions = torch.tensor([[0, 1, 2, 3, 4, 5, 600]])
@@ -22,20 +22,6 @@ def test_rotary_is_a_product_of_complex_numbers():
     )
     theirs = torch.view_as_real(turned).flatten(-2).float()
     same(ours, theirs, heads)
-
-
-def test_rotated_scores_depend_on_the_distance_alone():
-    from ablate.model.position.relative import Rotary
-
-    position = Rotary(d_model=24, base=10000.0)
-    q, k = torch.randn(2, 1, 1, 1, 8, dtype=torch.float64)
-    scores = [
-        rotated(position, q, torch.tensor([[m]])) @ rotated(position, k, torch.tensor([[n]])).mT
-        for m, n in ((3, 0), (13, 10), (400, 397), (4, 0))
-    ]
-    torch.testing.assert_close(scores[0], scores[1])
-    torch.testing.assert_close(scores[0], scores[2])
-    assert not torch.allclose(scores[0], scores[3])
 
 
 @pytest.mark.parametrize(
@@ -65,7 +51,7 @@ def test_some_kernels_read_rotated_queries_by_their_positions_too(option, relati
     ],
 )
 def test_alibi_by_a_loop(n_heads, slopes):
-    from ablate.model.position.relative import Alibi
+    from ablate.model.position import Alibi
 
     queries, keys = torch.tensor([[0, 1, 2, 9]]), torch.tensor([[0, 1, 4], [3, 0, 7]])
     bias = Alibi(d_model=4).bias(n_heads, queries, keys)
@@ -88,47 +74,6 @@ def test_random_vectors_have_one_norm_and_go_on_past_their_table():
     torch.testing.assert_close(whole.norm(dim=-1), torch.full((1, 700), 15**0.5))
     other = FixedRandom(d_model=30, draw=1).embed(zeros, positions)
     assert not torch.allclose(whole, other)
-
-
-@pytest.mark.parametrize("d_model", [6])
-def test_halves_are_the_same_numbers_in_another_order(d_model):
-    from ablate.model.position.added import Sinusoidal
-
-    zeros, positions = torch.zeros(1, 20, d_model), torch.arange(20)[None]
-    paper, halves = (
-        Sinusoidal(d_model=d_model, layout=layout, spacing="half").embed(zeros, positions)
-        for layout in ("interleaved", "halves")
-    )
-    assert torch.equal(torch.cat([paper[..., 0::2], paper[..., 1::2]], -1), halves)
-
-
-@pytest.mark.parametrize("layout", ["interleaved", "halves"])
-def test_two_bands_are_all_waves(layout):
-    from ablate.model.position.added import Sinusoidal, SinusoidalBand
-
-    fixed = {"d_model": 16, "layout": layout, "spacing": "half"}
-    positions, none = torch.tensor([[0, 3, 700]]), torch.zeros(1, 3, 16)
-    fast, slow = (
-        SinusoidalBand(**fixed, begin=begin, end=end).embed(none, positions)
-        for begin, end in ((0.0, 0.25), (0.25, 1.0))
-    )
-    torch.testing.assert_close(fast + slow, Sinusoidal(**fixed).embed(none, positions))
-    assert (fast != 0).any(1).sum() == 4  # two pairs of eight
-    angle = torch.tensor([3.0, 3.0 * 10000.0 ** (-1 / 8)], dtype=torch.float64)
-    torch.testing.assert_close(
-        fast[0, 1][fast[0, 1] != 0].sort().values,
-        torch.cat([angle.sin(), angle.cos()]).sort().values.float(),
-    )
-
-
-def test_the_constant_is_what_sinusoids_add_at_position_0():
-    from ablate.model.position.added import Constant, Sinusoidal
-
-    zeros = torch.zeros(1, 5, 12)
-    first = Sinusoidal(d_model=12, layout="interleaved", spacing="half").embed(
-        zeros, torch.zeros(1, 5, dtype=torch.long)
-    )
-    assert torch.equal(Constant(d_model=12).embed(zeros, torch.arange(5)[None]), first)
 
 
 def test_a_recurrent_layer_is_a_loop_of_cells():

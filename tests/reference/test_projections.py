@@ -93,13 +93,3 @@ def test_a_level_equals_a_loop_over_heads(attention, case):
     if "output.weight" in names:
         expected = expected @ parameters["output.weight"].T + parameters["output.bias"]
     same(output, expected, x, memory, *parameters.values())
-
-
-def test_shared_heads_start_in_the_range_of_heads_of_their_own(attention):
-    from ablate.initial import initialise
-
-    ours = attention("one_set")
-    initialise(ours, 1)
-    limit = (6 / (D + D)) ** 0.5
-    assert 0.8 * limit < ours.key.weight.abs().max() <= limit
-    assert not ours.key.bias.any()

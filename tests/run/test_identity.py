@@ -70,12 +70,12 @@ def test_how_bleu_counts_words_is_inside(compose):
 def test_only_the_modules_that_a_run_executes_count(compose):
     modules = parts(compose("logger=none", "model/position=learned"), "text")["modules"]
     assert "ablate.model.position.added" in modules
-    assert "ablate.model.position.relative" not in modules
+    assert "ablate.model.attention.linear" not in modules
     assert "ablate.train.module" in modules
     watching = (
         "ablate.record",
         "ablate.wandb",
-        "ablate.train.output",
+        "ablate.train.tracking",
     )
     assert not any(name.startswith(watching) for name in modules)
 

@@ -10,11 +10,6 @@ def beam(size, length_penalty, max_ratio=0, max_extra=4) -> Beam:
     return Beam(size=size, length_penalty=length_penalty, max_ratio=max_ratio, max_extra=max_extra)
 
 
-def test_size_one_without_penalty_is_greedy(table_model, twelve):
-    greedy = Greedy(max_ratio=1.5, max_extra=2)(table_model(), twelve[1])
-    assert beam(1, 0.0, 1.5, 2)(table_model(), twelve[1]) == greedy
-
-
 def test_greedy_takes_the_likeliest_token_each_time(table_model, twelve):
     rows, src = twelve
     model = table_model()

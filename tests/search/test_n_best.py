@@ -5,7 +5,8 @@ import itertools
 import pytest
 
 from ablate.data import UNK
-from ablate.search.beam import Beam, n_best
+from ablate.search.beam import Beam
+from experiments.search_reference.n_best import n_best
 
 EXTRA = 3
 

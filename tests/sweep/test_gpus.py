@@ -15,7 +15,7 @@ from omegaconf import OmegaConf
 from ablate.engine import Local, Places
 from ablate.errors import UserError
 from ablate.process import run_in_child
-from ablate.train.trainer import limit_memory
+from ablate.train.resolve import limit_memory
 
 EIGHT_CORES = lambda process: set(range(8))  # noqa: E731
 

@@ -4,9 +4,9 @@ import pytest
 from omegaconf import OmegaConf
 
 from ablate.errors import UserError
-from ablate.model import product
+from ablate.model import linear
 from ablate.model.attention import fused
-from ablate.model.product import has_onednn
+from ablate.model.linear import has_onednn
 from ablate.record.results import read_sealed
 from ablate.sweep.cell import Cell, write_link
 from ablate.sweep.matching import flops, matched_jobs, solve
@@ -76,7 +76,7 @@ def test_operations_of_fused_kernels_are_counted(small, compose, monkeypatch):
     # two products forward, and four backward or, with the scores computed anew, five
     assert products["fused"] == pytest.approx(7 / 6 * products["explicit"]) and products["fused"]
     if has_onednn():
-        monkeypatch.setattr(product, "_chosen", "onednn")
+        monkeypatch.setattr(linear, "_chosen", "onednn")
         assert {attention: operations(attention) for attention in by_blas} == by_blas
 
 

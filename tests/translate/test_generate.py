@@ -16,6 +16,12 @@ TINY = (
 )
 
 
+def of_lines(folder):
+    """Return the words of a corpus of which every line is a text."""
+    files = (f"data.{key}=[{folder}/{key}]" for key in ("validation", "test"))
+    return "data=text", "data.documents=line", f"data.files=[{folder}/train]", *files
+
+
 @pytest.fixture(scope="module")
 def trained(compose, tmp_path_factory):
     """The folders of a run on documents and of one on lines, and what the first one measured."""
@@ -28,15 +34,8 @@ def trained(compose, tmp_path_factory):
         (folder / name).write_text("the cat is here\na dog is there\n" * 9, encoding="utf-8")
     paths = (f"paths.results={folder / 'results'}", f"paths.cache={folder / 'cache'}")
     documents = run(resolve(compose(*TINY, f"data.files=[{folder / 'play.txt'}]", *paths)))
-    files = [f"data.{name}={folder / name}" for name in ("train", "validation", "test")]
     less = [word for word in TINY if not word.startswith(("data", "batch.context"))]
-    lines = run(
-        resolve(
-            compose(
-                *less, "batch.context=null", "data=language", "data.language=en", *files, *paths
-            )
-        )
-    )
+    lines = run(resolve(compose(*less, "batch.context=null", *of_lines(folder), *paths)))
     return SimpleNamespace(
         folder=folder,
         documents=f"checkpoint={documents['folder']}",
@@ -135,19 +134,5 @@ def test_another_text_is_scored_by_its_own_bytes(call, trained):
     metrics = scores(out)
     bits = metrics["test/nll"] / math.log(2) * 22 + 8 * 3  # an end token; 3 bytes are spelled
     assert status == 0 and metrics["test/bpb"] == pytest.approx(bits / 23, rel=1e-4)
-    plain = call(
-        "evaluate",
-        trained.lines,
-        "data=language",
-        "data.language=en",
-        cache,
-        *(f"data.{name}={trained.folder / name}" for name in ("train", "validation", "test")),
-    )[1]
+    plain = call("evaluate", trained.lines, *of_lines(trained.folder), cache)[1]
     assert scores(plain)["test/nll"] == pytest.approx(trained.line_metrics["test/nll"], rel=1e-5)
-
-
-def test_lines_cannot_score_documents(call, trained):
-    cache = f"paths.cache={trained.folder / 'other'}"
-    words = ("data=text", f"data.test=[{trained.folder}/play.txt]", cache)
-    status, _, err = call("evaluate", trained.lines, *words)
-    assert status == 2 and "single lines" in err

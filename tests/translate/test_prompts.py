@@ -66,18 +66,6 @@ def test_the_space_after_the_prompt_is_kept(make, packed, prompt, text):
     assert write(prompt) == text
 
 
-@pytest.mark.parametrize("scheme", ["byte", "char"])
-def test_line_feeds_of_a_prompt_end_documents_as_in_training(make, scheme):
-    from ablate.data import EOS
-    from ablate.train.apply import read_prompt
-
-    writer, write = make(scheme, LINES, "line", "s")
-    assert read_prompt(b"a dog\r\nthe\n", writer) == "a dog\nthe"
-    assert write("a dog\nthe") == "ss"
-    first, second = writer.tokenizer.encode_batch(["a dog", "the"])
-    assert writer.model.tokens[0][:-1] == [EOS, *first, EOS, *second]
-
-
 @pytest.mark.parametrize(
     ("documents", "node", "separator"),
     [
@@ -93,13 +81,6 @@ def test_a_prompt_is_split_as_the_text_of_training(documents, node, separator):
     config = OmegaConf.create({"data": node})
     job = SimpleNamespace(corpus=SimpleNamespace(documents=documents), config=config)
     assert inspect.unwrap(separator_of)(job) == separator
-
-
-def test_a_prompt_has_no_byte_order_mark(make):
-    from ablate.train.apply import read_prompt
-
-    writer, _ = make("char", LINES, "line", "s")
-    assert read_prompt("\ufeffthe\n".encode(), writer) == "the"
 
 
 @pytest.mark.parametrize(("rule", "end"), [("paragraph", True), ("file", False)])
@@ -121,12 +102,3 @@ def test_a_model_of_single_documents_refuses_several(make, rule):
     writer, _ = make("byte", LINES, rule, "s", packed=False)
     with pytest.raises(UserError, match="2 documents"):
         read_prompt(b"a dog\n\nthe" if rule == "paragraph" else b"a dog\nthe\n", writer)
-
-
-@pytest.mark.parametrize("temperature", [0, 1e-300, 1e-45, 1e-39, 1e-29])
-def test_a_temperature_near_0_takes_the_likeliest_token(temperature):
-    from ablate.search import Sampling
-
-    logits = torch.tensor([[9.0, 9.0, 1.0, 9.0, 30.0, 29.0]])
-    generator = torch.Generator().manual_seed(0)
-    assert Sampling(temperature, None)(logits, generator).tolist() == [4]

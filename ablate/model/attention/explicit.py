@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ablate import hardware
-from ablate.config.limits import Range, check_one_of
-from ablate.model.attention import ROOTS, Bias, Kernel, Keys, Outputs, Queries, Values, scale_factor
+from ablate.config.limits import OneOf, Range
+from ablate.model.attention import Bias, Kernel, Keys, Outputs, Queries, Values
 from ablate.model.dropout import Dropout
 from ablate.model.padding import Mask
 from ablate.model.parametrisation import FanIn
@@ -18,7 +18,21 @@ from ablate.model.sublayer import VECTOR
 
 Scores = Float[Tensor, "B H Q K"]  # a number for each query and key
 
-FILLS = ("minus_inf", "large_negative", "zero_output")
+Fill = Annotated[str, OneOf(("minus_inf", "large_negative", "zero_output"))]
+ROOTS = ("sqrt_d_head", "two_sqrt_d_head")  # values of `scale` that are divisors like sqrt(d_head)
+Scale = Annotated[str, OneOf((*ROOTS, "none", "d_head", "fourth_root_d_head"))]
+
+
+def scale_factor(scale: str, d_head: int) -> float:
+    """Return the factor that multiplies the scores: 1 divided by the divisor that `scale` names."""
+    factors = {
+        "sqrt_d_head": d_head**-0.5,
+        "none": 1.0,
+        "d_head": 1 / d_head,
+        "fourth_root_d_head": d_head**-0.25,
+        "two_sqrt_d_head": 0.5 * d_head**-0.5,
+    }
+    return factors[scale]
 
 
 class Explicit(Kernel):
@@ -43,14 +57,10 @@ class Explicit(Kernel):
             two_sqrt_d_head.
         fill: output of a query whose keys are all masked: minus_inf (NaN) | large_negative (mean of
             all values) | zero_output (0).
-
-    Raises:
-        UserError: `scale` or `fill` has another value.
     """
 
-    def __init__(self, *, d_head: int, dropout: float, scale: str, fill: str) -> None:
+    def __init__(self, *, d_head: int, dropout: float, scale: Scale, fill: Fill) -> None:
         super().__init__()
-        check_one_of("model.attention.fill", fill, FILLS)
         self.scale = scale_factor(scale, d_head)
         self.divides_by_root = scale in ROOTS
         self.fill = fill
@@ -122,14 +132,11 @@ class Additive(Explicit):
         dropout: dropout probability of the attention weights.
         fill: output of a query whose keys are all masked: minus_inf (NaN) | large_negative (mean of
             all values) | zero_output (0).
-
-    Raises:
-        UserError: `fill` has another value.
     """
 
     fan_in: ClassVar = {"score": FanIn.HEAD}
 
-    def __init__(self, *, d_head: int, dropout: float, fill: str) -> None:
+    def __init__(self, *, d_head: int, dropout: float, fill: Fill) -> None:
         super().__init__(d_head=d_head, dropout=dropout, scale="none", fill=fill)
         self.score = nn.Linear(d_head, 1, bias=False)
 
@@ -162,14 +169,11 @@ class General(Explicit):
             two_sqrt_d_head.
         fill: output of a query whose keys are all masked: minus_inf (NaN) | large_negative (mean of
             all values) | zero_output (0).
-
-    Raises:
-        UserError: `scale` or `fill` has another value.
     """
 
     fan_in: ClassVar = {"form": FanIn.HEAD}
 
-    def __init__(self, *, d_head: int, dropout: float, scale: str, fill: str) -> None:
+    def __init__(self, *, d_head: int, dropout: float, scale: Scale, fill: Fill) -> None:
         super().__init__(d_head=d_head, dropout=dropout, scale=scale, fill=fill)
         self.form = nn.Linear(d_head, d_head, bias=False)
 
@@ -196,12 +200,9 @@ class LearnedScale(Explicit):
         dropout: dropout probability of the attention weights.
         fill: output of a query whose keys are all masked: minus_inf (NaN) | large_negative (mean of
             all values) | zero_output (0).
-
-    Raises:
-        UserError: `fill` has another value.
     """
 
-    def __init__(self, *, d_head: int, dropout: float, fill: str) -> None:
+    def __init__(self, *, d_head: int, dropout: float, fill: Fill) -> None:
         super().__init__(d_head=d_head, dropout=dropout, scale="none", fill=fill)
         self.factor = nn.Parameter(torch.tensor([d_head**-0.5]))
         self.initial = d_head**-0.5
@@ -236,13 +237,10 @@ class Cosine(Explicit):
         scale: initial value of the learned factor by which cosines are multiplied.
         fill: output of a query whose keys are all masked: minus_inf (NaN) | large_negative (mean of
             all values) | zero_output (0).
-
-    Raises:
-        UserError: `fill` has another value.
     """
 
     def __init__(
-        self, *, d_head: int, dropout: float, scale: Annotated[float, Range(0)], fill: str
+        self, *, d_head: int, dropout: float, scale: Annotated[float, Range(0)], fill: Fill
     ) -> None:
         super().__init__(d_head=d_head, dropout=dropout, scale="none", fill=fill)
         self.divides_by_root = True  # cosines do not grow with the width of a head

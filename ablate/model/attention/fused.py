@@ -8,22 +8,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ablate import hardware
-from ablate.config.limits import Count, Range
+from ablate.config.limits import Count, OneOf, Range
 from ablate.errors import UserError
-from ablate.model.attention import (
-    Bias,
-    Kernel,
-    Keys,
-    Outputs,
-    Queries,
-    Values,
-    scale_factor,
-    with_more_keys,
-)
-from ablate.model.attention.explicit import Explicit
+from ablate.model.attention import Bias, Kernel, Keys, Outputs, Queries, Values, with_more_keys
+from ablate.model.attention.explicit import Explicit, Scale, scale_factor
 from ablate.model.linear import Linear
 from ablate.model.padding import Mask
 
+ZeroFill = Annotated[str, OneOf(("zero_output",))]  # `model/attention=explicit` has other fills
 FEW = 48  # number of keys up to which explicit attention is faster on a CPU
 
 
@@ -47,18 +39,10 @@ class Fused(Kernel):
         scale: divisor of the attention scores: sqrt_d_head | none | d_head | fourth_root_d_head |
             two_sqrt_d_head.
         fill: output of a query whose keys are all masked; fused kernels allow only zero_output (0).
-
-    Raises:
-        UserError: `scale` or `fill` has another value.
     """
 
-    def __init__(self, *, d_head: int, dropout: float, scale: str, fill: str) -> None:
+    def __init__(self, *, d_head: int, dropout: float, scale: Scale, fill: ZeroFill) -> None:
         super().__init__()
-        if fill != "zero_output":
-            raise UserError(
-                f"model.attention.fill is {fill!r}: fused attention has zero_output only; "
-                "for another fill choose model/attention=explicit"
-            )
         self.scale = scale_factor(scale, d_head)
         self.rate = dropout
         self.explicit = Explicit(d_head=d_head, dropout=dropout, scale=scale, fill=fill)
@@ -133,9 +117,6 @@ class QKNorm(Kernel):
             two_sqrt_d_head.
         fill: output of a query whose keys are all masked; fused kernels allow only zero_output (0).
         eps: small constant added to the variance before the division by its root.
-
-    Raises:
-        UserError: `scale` or `fill` has another value.
     """
 
     divides_by_root = False  # the norm undoes a factor of the queries
@@ -145,8 +126,8 @@ class QKNorm(Kernel):
         *,
         d_head: int,
         dropout: float,
-        scale: str,
-        fill: str,
+        scale: Scale,
+        fill: ZeroFill,
         eps: Annotated[float, Range(0)],
     ) -> None:
         super().__init__()
@@ -223,12 +204,9 @@ class Gated(Fused):
         scale: divisor of the attention scores: sqrt_d_head | none | d_head | fourth_root_d_head |
             two_sqrt_d_head.
         fill: output of a query whose keys are all masked; fused kernels allow only zero_output (0).
-
-    Raises:
-        UserError: `scale` or `fill` has another value.
     """
 
-    def __init__(self, *, d_head: int, dropout: float, scale: str, fill: str) -> None:
+    def __init__(self, *, d_head: int, dropout: float, scale: Scale, fill: ZeroFill) -> None:
         super().__init__(d_head=d_head, dropout=dropout, scale=scale, fill=fill)
         self.d_head = d_head
 
@@ -263,15 +241,12 @@ class Sink(Fused):
         scale: divisor of the attention scores: sqrt_d_head | none | d_head | fourth_root_d_head |
             two_sqrt_d_head.
         fill: output of a query whose keys are all masked; fused kernels allow only zero_output (0).
-
-    Raises:
-        UserError: `scale` or `fill` has another value.
     """
 
     has_shares = False
     has_partial_shares = True  # the weights of the keys sum to less than 1
 
-    def __init__(self, *, d_head: int, dropout: float, scale: str, fill: str) -> None:
+    def __init__(self, *, d_head: int, dropout: float, scale: Scale, fill: ZeroFill) -> None:
         super().__init__(d_head=d_head, dropout=dropout, scale=scale, fill=fill)
         self.d_head = d_head
 
@@ -314,7 +289,7 @@ class Window(Fused):
             null: no layer does.
 
     Raises:
-        UserError: `scale` or `fill` has another value, or no layer would have a window.
+        UserError: no layer would have a window.
     """
 
     reads_positions = True
@@ -324,8 +299,8 @@ class Window(Fused):
         *,
         d_head: int,
         dropout: float,
-        scale: str,
-        fill: str,
+        scale: Scale,
+        fill: ZeroFill,
         width: Count,
         global_every: Count | None,
     ) -> None:

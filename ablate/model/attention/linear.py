@@ -8,18 +8,18 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ablate.config.limits import Count, Range, check_one_of
+from ablate.config.limits import Count, OneOf, Range
 from ablate.errors import UserError
+from ablate.model import State
 from ablate.model.attention import Bias, Kernel, Keys, New, NewValues, Outputs, Queries, Values
-from ablate.model.attention.explicit import Explicit
+from ablate.model.attention.explicit import Explicit, Scale
 from ablate.model.attention.fused import Fused
-from ablate.model.cache import State
 from ablate.model.dropout import Dropout
 from ablate.model.padding import Mask
 from ablate.model.parametrisation import FanIn
 from ablate.model.sublayer import Slots
 
-FEATURE_MAPS = ("elu_plus_one", "identity")
+FeatureMap = Annotated[str, OneOf(("elu_plus_one", "identity"))]
 EPS = 1e-6
 
 
@@ -46,17 +46,15 @@ class LinearAttention(Kernel):
         feature_map: function that maps queries and keys to features: elu_plus_one (elu(x) + 1) |
             identity.
         normalised: whether the output is divided by the sum of the attention weights.
-
-    Raises:
-        UserError: `feature_map` has another value.
     """
 
     divides_by_root = False  # the feature map comes after a factor of the queries
     without_scores = "linear"
 
-    def __init__(self, *, d_head: int, dropout: float, feature_map: str, normalised: bool) -> None:
+    def __init__(
+        self, *, d_head: int, dropout: float, feature_map: FeatureMap, normalised: bool
+    ) -> None:
         super().__init__()
-        check_one_of("model.attention.feature_map", feature_map, FEATURE_MAPS)
         self.feature_map = feature_map
         self.normalised = normalised
         self.has_shares = normalised and feature_map == "elu_plus_one"
@@ -210,9 +208,6 @@ class Linformer(Explicit):
             two_sqrt_d_head.
         rank: number of linear combinations that replace the keys and values of a sequence.
         max_length: maximum number of tokens in a sequence, EOS or BOS counted.
-
-    Raises:
-        UserError: `scale` has another value.
     """
 
     has_shares = False
@@ -220,7 +215,7 @@ class Linformer(Explicit):
     without_scores = "linformer"
 
     def __init__(
-        self, *, d_head: int, dropout: float, scale: str, rank: Count, max_length: Count
+        self, *, d_head: int, dropout: float, scale: Scale, rank: Count, max_length: Count
     ) -> None:
         super().__init__(d_head=d_head, dropout=dropout, scale=scale, fill="zero_output")
         self.longest = max_length

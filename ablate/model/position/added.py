@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ablate import hardware
-from ablate.config.limits import Range, Seed, check_one_of
+from ablate.config.limits import Count, OneOf, Range, Seed
 from ablate.errors import UserError
-from ablate.model.cache import State
+from ablate.model import State
 from ablate.model.linear import Linear
 from ablate.model.position import FixedVectors, Newest, OfVectors, Position, Positions, Tokens
 from ablate.model.rnn import Layer
@@ -40,8 +40,8 @@ class Constant(Position):
         return x + self.vector
 
 
-LAYOUTS = ("interleaved", "halves")
-SPACINGS = ("half", "half_minus_one")
+Layout = Annotated[str, OneOf(("interleaved", "halves"))]
+Spacing = Annotated[str, OneOf(("half", "half_minus_one"))]
 
 
 class Sinusoidal(FixedVectors):
@@ -71,9 +71,7 @@ class Sinusoidal(FixedVectors):
         UserError: an argument has a value that is not allowed.
     """
 
-    def __init__(self, *, d_model: int, layout: str, spacing: str) -> None:
-        check_one_of("model.position.layout", layout, LAYOUTS)
-        check_one_of("model.position.spacing", spacing, SPACINGS)
+    def __init__(self, *, d_model: int, layout: Layout, spacing: Spacing) -> None:
         least = 4 if spacing == "half_minus_one" else 2
         if d_model % 2 or d_model < least:
             raise UserError(
@@ -129,8 +127,8 @@ class SinusoidalBand(Sinusoidal):
         self,
         *,
         d_model: int,
-        layout: str,
-        spacing: str,
+        layout: Layout,
+        spacing: Spacing,
         begin: Annotated[float, Range(0, 1)],
         end: Annotated[float, Range(0, 1)],
     ) -> None:
@@ -169,15 +167,10 @@ class Learned(Position):
         d_model: width.
         max_length: maximum number of tokens in a sequence, EOS or BOS counted; number of learned
             positions.
-
-    Raises:
-        UserError: `max_length` is below 1.
     """
 
-    def __init__(self, *, d_model: int, max_length: int) -> None:
+    def __init__(self, *, d_model: int, max_length: Count) -> None:
         super().__init__()
-        if max_length < 1:
-            raise UserError(f"model.position.max_length is {max_length}: it must be at least 1")
         self.table = nn.Parameter(torch.empty(max_length, d_model))
         self.draw_initial_values(self.table, None)
 

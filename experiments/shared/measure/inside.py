@@ -10,8 +10,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ablate.model.attention import Kernel
-from ablate.model.base import Model
-from ablate.model.inspect import scale_of, weights_of
+from ablate.model.base import Model, weights_of
+from experiments.shared.measure.kernels import scale_of
 
 
 class Attended(NamedTuple):

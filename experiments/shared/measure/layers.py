@@ -21,13 +21,13 @@ from ablate.data import PAD
 from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.measure import Measure
-from ablate.model.inspect import hooked, scale_of
 from ablate.model.norm import NoNorm, Norm
 from ablate.model.residual import Apply
 from ablate.model.stack import Stack
 from ablate.model.transformer import Transformer
 from experiments.shared.measure.gold import sentences
 from experiments.shared.measure.inside import watched
+from experiments.shared.measure.kernels import hooked, scale_of
 from experiments.shared.measure.pruning import nll
 from experiments.shared.measure.words import Read, read
 
