@@ -78,7 +78,7 @@ def index(folder: Path) -> str:
         listed_groups = [group for group, _ in groups.most_common() if group != OTHER]
         tables[(listed_groups or [OTHER])[0]].append(_row(verdict, path, contest))
     parts = {group: _table(group, rows) for group, rows in tables.items() if rows}
-    anchors = {group: re.sub("[^a-z ]", "", group.lower()).replace(" ", "-") for group in parts}
+    anchors = {group: re.sub("[^a-z -]", "", group.lower()).replace(" ", "-") for group in parts}
     contents = "".join(f"- [{group}](#{anchor})\n" for group, anchor in anchors.items())
     rule = f"{AGAIN}{RULE}\n" if any(contests) else ""
     return "\n".join([f"{TITLE}{contents}", *parts.values()]) + rule
