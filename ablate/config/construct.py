@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
@@ -72,13 +71,14 @@ def construct(node: Any, **arguments: Any) -> Any:
     Raises:
         UserError: a constructor rejected its arguments or failed; the message names the node.
     """
-    allowed: Any = {key: [*_targets(node)] for key in ALLOWED}
+    allowed: Any = {key: [*_targets([node, arguments])] for key in ALLOWED}
     try:
         return instantiate(node, **arguments, **allowed, _convert_="object")
-    except InstantiationException as error:
+    except Exception as error:  # under Hydra 1.4 that of the constructor
         if (refusal := _user_error(error)) is not None:
             raise refusal from None
-        key = str(error).rpartition("full_key: ")[2].strip()
+        said = "\n".join([str(error), *getattr(error, "__notes__", [])])  # notes are Hydra 1.4's
+        key = said.rpartition("full_key: ")[2].strip()
         raise _unbuildable(key, _node_at(key, node), error) from error
 
 
