@@ -81,7 +81,7 @@ def test_every_arm_gets_its_best_rate_and_old_runs_make_no_evidence(processes, t
         "+experiment=preln_vs_postln",
         "study.tune.values=[1e-6,0.01]",
         "study.tune.seeds=[9]",
-        "seed=0",
+        "budget.seeds=1",
         "-m",
     )
     from ablate.evidence.outcome import value
