@@ -77,8 +77,8 @@ def construct(node: Any, **arguments: Any) -> Any:
     except Exception as error:  # under Hydra 1.4 that of the constructor
         if (refusal := _user_error(error)) is not None:
             raise refusal from None
-        said = "\n".join([str(error), *getattr(error, "__notes__", [])])  # notes are Hydra 1.4's
-        key = said.rpartition("full_key: ")[2].strip()
+        message = "\n".join([str(error), *getattr(error, "__notes__", [])])  # notes are Hydra 1.4's
+        key = message.rpartition("full_key: ")[2].strip()
         raise _unbuildable(key, _node_at(key, node), error) from error
 
 

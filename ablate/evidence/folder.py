@@ -57,8 +57,6 @@ RUNS_OF = " of runs"  # suffix: the identities of the runs
 SIZED = " of size "  # infix: runs whose test split has another number of sentences
 GROUPS_OF = " of groups"  # suffix: the group number of each sentence
 NLL = "/nll"  # suffix of a split: summed nll and number of tokens of each block of its text
-# metric of a pair of runs: fraction of sentences whose translations differ in their BLEU statistics
-CHANGED = "changed"
 WIDTH, NLL_WIDTH = 10, 2  # number of statistics per sentence, and per block
 BLOCKS = 32  # largest number of blocks of a test text
 PLAIN = 100_000  # bytes of a file of runs that is not compressed, at most

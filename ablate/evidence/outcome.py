@@ -27,6 +27,8 @@ UNTRAINED = ("probe", "parameters", "steps", "unigram_nll", "unigram_bpb", "chan
 UNTRAINED_BLEU = 0.5  # untrained models have 0.00; after a few steps up to 0.04
 BLEU, NLL = "test/bleu", "test/nll"
 VAL_NLL = "val/nll"
+# metric of a pair of runs: fraction of sentences whose translations differ in their BLEU statistics
+CHANGED = "changed"
 BEGINNING = f"{STEPS_TO}/nll_"
 Number = int | float
 Point = tuple[Number, Number]

@@ -19,7 +19,6 @@ from jaxtyping import Bool, Float
 from ablate.config.labels import arm_label
 from ablate.errors import UserError
 from ablate.evidence.folder import (
-    CHANGED,
     NLL,
     Evidence,
     by_group,
@@ -27,7 +26,7 @@ from ablate.evidence.folder import (
     contributions_of_blocks,
     differ,
 )
-from ablate.evidence.outcome import involves_chance, value
+from ablate.evidence.outcome import CHANGED, involves_chance, value
 from ablate.evidence.registration import shared_seeds
 from ablate.evidence.types import Asked, Claim, Predicted, Question, Run
 from ablate.phrases import name_of

@@ -21,8 +21,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ablate.evidence.folder import CHANGED, Evidence, differ
-from ablate.evidence.outcome import needs_no_training
+from ablate.evidence.folder import Evidence, differ
+from ablate.evidence.outcome import CHANGED, needs_no_training
 from ablate.evidence.types import Claim, Levels, Run
 from ablate.record.label import run_key
 from ablate.stats import Tests, at_most

@@ -9,13 +9,12 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from ablate.config.labels import MEASURED, factor_label
-from ablate.evidence.folder import CHANGED
+from ablate.evidence.outcome import CHANGED
 from ablate.evidence.registration import shared_levels
 from ablate.evidence.types import Levels, Question
 from ablate.metric.table import Metric, metric_in_words
 from ablate.phrases import counted, in_sentence, listed, percent
 from ablate.stats import above
-from ablate.verdict.kinds import kind_of
 from ablate.verdict.types import (
     DIRECTION,
     INCONCLUSIVE,
@@ -327,6 +326,8 @@ def _outlook(claim: Entry, answer: Answer) -> str:
     unit, fewest = UNITS.get(claim.get("design", ""), independent), seeds_needed(answer)
     if fewest is None:
         decided = any(plan["seeds"] for plan in plans)
+        from ablate.verdict.kinds import kind_of  # here, because scipy takes long to import
+
         return "" if decided else TOO_MANY.format(most=kind_of(claim).most_seeds, unit=unit)
     size = next(plan["effect"] for plan in plans if plan["seeds"] == fewest)
     effect = "slope" if claim["kind"] == "trend" else "difference"

@@ -72,8 +72,8 @@ def wandb_project(monkeypatch):
 
     def project(rows):
         made = [WandbRun(number, *row) for number, row in enumerate(rows)]
-        found = {"me/project": made}
-        api = SimpleNamespace(runs=lambda path, filters: found[path] if filters in GROUP else [])
+        of_path = {"me/project": made}
+        api = SimpleNamespace(runs=lambda path, filters: of_path[path] if filters in GROUP else [])
         monkeypatch.setattr("wandb.Api", lambda: api)
 
     return project

@@ -16,8 +16,10 @@ def judged(claim, run, evidence):
         for level, more, scores in zip(levels, words, SCORES, strict=True):
             for seed, score in enumerate(scores):
                 made = run({factor: level}, seed, **{"test/nll": score})
-                own = " ".join(more).format(seed=seed)
-                made["command"] = f"python -m ablate {factor}={level} seed={seed} n_jobs=1 {own}"
+                overrides = " ".join(more).format(seed=seed)
+                made["command"] = (
+                    f"python -m ablate {factor}={level} seed={seed} n_jobs=1 {overrides}"
+                )
                 runs.append(made)
         arms = {"baseline": {factor: levels[0]}, "treatment": {factor: levels[1]}}
         made = evidence(runs, claim(**arms), **{"factors": [factor], **study})

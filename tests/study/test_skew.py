@@ -57,8 +57,8 @@ def test_skewed_seeds_far_beyond_the_margin_decide_also_beside_other_claims():
     difference = estimate(plus - minus, plus=plus)
     assert is_visible(difference.skewness, 5)
     p = rule.scaled(rule.tests(difference, 1.0))
-    others = [{"supported": 1.0, "refuted": 1.0}] * 2
-    assert rule.decide(adjust([p, *others], [0.05] * 3)[0], 0.05).status == "supported"
+    undecided = [{"supported": 1.0, "refuted": 1.0}] * 2
+    assert rule.decide(adjust([p, *undecided], [0.05] * 3)[0], 0.05).status == "supported"
 
 
 @pytest.mark.parametrize("seeds", [5, 20])
