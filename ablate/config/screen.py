@@ -8,6 +8,7 @@ baseline is trained once for all variants, and Holm's correction covers all clai
 works for a study works for a screen.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -19,6 +20,7 @@ FACTOR, BASELINE = "variant", "baseline"
 # settings that all claims of a screen share, unless `claims` overrides them
 SHARED = ("kind", "metric", "better", "margin", "margin_reason", "alpha", "source")
 REPLICATES = "range(${budget.seeds})"
+FEWEST_SEEDS = 3  # of a variant; with fewer, further seeds of the baseline do not count
 
 
 def variants(config: DictConfig) -> dict[str, dict[str, Any]]:
@@ -85,7 +87,19 @@ def expand(config: DictConfig) -> None:
         claims = [*(_claim(config, name) for name in changes), *more]
         with read_write(config):
             study.merge_with({"factors": [FACTOR], "nuisance": nuisance, "claims": claims})
+            study.baseline_seeds = _baseline_seeds(study, len(changes))
     _sweep(config, changes)
+
+
+def _baseline_seeds(study: DictConfig, variants: int) -> int | None:
+    """Return the number of seeds of the baseline, which all claims share; None if it is that of the
+    variants. By default, it is larger by the square root of the number of variants.
+
+    Source: Dunnett 1955, JASA 50, 1096.
+    """
+    usual = math.ceil(study.seeds * variants**0.5) if study.seeds >= FEWEST_SEEDS else 0
+    planned = int(study.baseline_seeds or usual)
+    return planned if planned > study.seeds else None
 
 
 def _sweep(config: DictConfig, changes: Iterable[str]) -> None:

@@ -19,6 +19,10 @@ variance (generalised least squares). With rho = 0 it is the difference of two m
 many runs, and with rho near 1 the mean of the paired differences.
 The skewness of the arms' pooled residuals corrects the quantile, by the first terms of its
 expansion; the part of V that is the arms' own is corrected as in `ablate.stats.skew`.
+With unequally many runs, skewness does not cancel in the effect. Then it also corrects the own part
+of V, and s_0^2: noise with the skewness g has a kurtosis of about 1.5 g^2, so that the logarithm of
+a variance from n runs is too small by 0.75 g^2 / n. Twice as much is added (`SKEWED`), because the
+measured skewness is too small, too.
 Source: Smyth 2004, doi:10.2202/1544-6115.1027, for moderated variances and for d (the function
 fitFDist of limma); Phipson et al. 2016, doi:10.1214/16-AOAS920, for outlying arms; Satterthwaite
 1946, Biometrics Bulletin 2, 110; Hall 1992, The Bootstrap and Edgeworth Expansion, section 2.4.
@@ -52,7 +56,10 @@ OUTLYING = 0.25  # tail probability of a variance below which its arm borrows le
 CONTRADICTED = 0.01  # tail probability at which the own differences of a claim refute the model
 LARGEST_RHO = 0.99
 NEWTON = 6  # steps of Newton's method, after which the relative error is below 1e-9
-OWN_POWER = 3  # the larger, the less of the correction for its own skewness an effect keeps
+# the larger, the less of the correction for its own skewness an effect keeps
+OWN_POWER, UNEQUAL_POWER = 3, 2  # with equally, and with unequally many runs of the arms
+SKEWED = 1.5  # correction of log s_0^2 for skewed noise, times n / g^2
+MOST = 1.4  # largest correction of log s_0^2
 
 
 @dataclass(frozen=True)
@@ -67,6 +74,7 @@ class ArmNoise:
         rho: correlation of the arms over seeds, as far as pairing pays.
         pairing: part of the measured correlation that `rho` counts.
         skewness: pooled skewness of the residuals.
+        unequal: whether the baseline has more runs than the other arms.
     """
 
     variances: Arms
@@ -76,6 +84,7 @@ class ArmNoise:
     rho: Number
     pairing: Number
     skewness: Number
+    unequal: bool = False
 
     def error(self, weights: Float[np.ndarray, " arms"], pairs: int) -> "Error":
         """Return the error of the effect with the given weight of each arm, over `pairs` seeds that
@@ -112,7 +121,7 @@ class ArmNoise:
         shared = 2 * (1 - rho) * (diagonal * row).sum(-1, keepdims=True)
         traces = traces + (shared + row.sum(-1, keepdims=True) ** 2)[..., 0] / (pairs - 1)
         thirds = (
-            (1 - own_weight)
+            (1.0 if self.unequal else 1 - own_weight)
             * np.asarray(self.skewness)[..., None]
             * self.variances**1.5
             * (larger**2 * parts**3).sum(-2)
@@ -120,7 +129,8 @@ class ArmNoise:
         return Error(
             variance=variance,
             df=np.maximum(variance**2 / traces, pairs - 1.0),
-            own_part=(squares * own_weight).sum(-1) / squares.sum(-1),
+            own_skew=((squares * own_weight).sum(-1) / squares.sum(-1))
+            ** (UNEQUAL_POWER if self.unequal else OWN_POWER),
             third=thirds.sum(-1) / variance**1.5,
             covariance=(own_weight * thirds).sum(-1) / variance**1.5,
         )
@@ -206,7 +216,8 @@ class Error:
     Args:
         variance: variance of the effect with a single seed.
         df: degrees of freedom of this variance.
-        own_part: part of this variance that comes from the compared arms themselves.
+        own_skew: part of the correction for the skewness of the compared arms that is needed, since
+            the other arms determine a part of the variance.
         third: skewness that the effect would have with a single seed, as far as it is borrowed.
         covariance: covariance of the effect with its variance, for a single seed and in units of
             its standard deviation, as far as it comes from the borrowed skewness.
@@ -214,16 +225,9 @@ class Error:
 
     variance: Number
     df: Number
-    own_part: Number
+    own_skew: Number
     third: Number
     covariance: Number
-
-    @property
-    def own_skew(self) -> Number:
-        """The part of the correction for the skewness of the compared arms that is needed, since
-        the other arms determine a part of the variance.
-        """
-        return self.own_part**OWN_POWER
 
     def agrees(self, measured: Number, pairs: int) -> Number:
         """Return whether the variance of the differences themselves agrees with the model.
@@ -254,12 +258,13 @@ class Error:
         return np.maximum(moved, 0.0) / (q * pairs**0.5)
 
 
-def arm_noise(scores: Scores) -> ArmNoise | None:
+def arm_noise(scores: Scores, *, unequal: bool = False) -> ArmNoise | None:
     """Return the noise of the arms of a study; None if there are fewer than `FEWEST_ARMS` arms.
 
     Args:
         scores: score of each arm and seed, NaN if there is none. Every arm has at least
             `FEWEST_RUNS` scores, and not all of its scores are equal.
+        unequal: whether the baseline has more runs than the other arms by plan.
     """
     if scores.shape[-2] < FEWEST_ARMS:
         return None
@@ -271,12 +276,18 @@ def arm_noise(scores: Scores) -> ArmNoise | None:
     prior_df, tail = _prior_df(measured, df)
     typical = _typical(measured, df, prior_df)
     prior_df = prior_df * np.minimum(1.0, tail / OUTLYING) ** 2
+    thirds = (residuals**3).sum(-1) * (df + 1) / (df * (df - 1))
+    weights = prior_df / np.maximum(prior_df.sum(-1, keepdims=True), TIED)
+    if unequal:
+        skewness = (weights * thirds).sum(-1) / (weights * measured).sum(-1) ** 1.5
+        more = SKEWED * skewness**2 * (1 / (df + 1)).mean(-1)
+        typical = typical * np.exp(np.minimum(more, MOST))[..., None]
     variances = (prior_df * typical + df * measured) / (prior_df + df)
     rho, pairing = _correlation(residuals / variances[..., None] ** 0.5, present)
-    thirds = (residuals**3).sum(-1) * (df + 1) / (df * (df - 1)) / variances**1.5
-    weights = prior_df / np.maximum(prior_df.sum(-1, keepdims=True), TIED)
-    skewness = (weights * thirds).sum(-1)
-    return ArmNoise(variances, df, prior_df, typical[..., 0], rho * pairing, pairing, skewness)
+    if not unequal:
+        skewness = (weights * (thirds / variances**1.5)).sum(-1)
+    shared = rho * pairing, pairing, skewness
+    return ArmNoise(variances, df, prior_df, typical[..., 0], *shared, unequal)
 
 
 def effect_noise(

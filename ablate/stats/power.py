@@ -85,7 +85,7 @@ class PlannedNoise:
         scores += CORRELATION**0.5 * rng.standard_normal((VALUES, 1, runs))
         scores *= (self.paired_variance / (2 * (1 - CORRELATION))) ** 0.5
         scores[:, 1:, pairs:] = np.nan
-        noise, weights = arm_noise(scores), np.zeros(self.arms)
+        noise, weights = arm_noise(scores, unequal=runs > pairs), np.zeros(self.arms)
         assert noise is not None
         weights[:2] = -1.0, 1.0
         groups = np.array([weights != 0, np.arange(self.arms) == 0])[: 1 + (runs > pairs)]

@@ -294,11 +294,11 @@ def noise_of(claim: Claim, compared: list[Side], evidence: Evidence) -> Noise | 
     if not weights or weights.keys() - usable.keys():
         return None
     stacked = np.stack([*usable.values()])
-    if (noise := arm_noise(stacked)) is None:
+    unpaired = bool(evidence.study.get("baseline_seeds"))
+    if (noise := arm_noise(stacked, unequal=unpaired)) is None:
         return None
     of_arms = np.array([weights.get(arm, 0.0) for arm in usable])
     seeds = sorted({run["seed"] for run in evidence.runs})
-    unpaired = bool(evidence.study.get("baseline_seeds"))
 
     def of_effect(pairs: list[int]) -> EffectNoise:
         paired = np.isin(seeds, pairs)

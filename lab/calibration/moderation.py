@@ -66,7 +66,8 @@ def moderated(scores: Scores, tails: Sequence[float]) -> list[Ends]:
 
     The last scores of all arms but the baseline may be NaN, for further runs of the baseline.
     """
-    noise, n = arm_noise(scores), int(np.isfinite(scores[0, 1]).sum())
+    n = int(np.isfinite(scores[0, 1]).sum())
+    noise = arm_noise(scores, unequal=n < scores.shape[-1])
     if noise is None:
         return own_skew(scores, tails)
     vary = np.isfinite(noise.typical)  # not if the runs of an arm are drawn equal

@@ -17,7 +17,15 @@ from ablate.stats.moderated import (
     log_variances,
     trigamma_inverse,
 )
-from lab.calibration.moderation import OUTLIERS, false_rates, moderated, power, textbook
+from lab.calibration.moderation import (
+    ALIKE,
+    OUTLIERS,
+    false_rates,
+    moderated,
+    power,
+    textbook,
+    with_further_runs,
+)
 
 VARIANCES = np.array([0.81, 1.21, 0.42, 2.25, 0.95, 7.3, 0.66, 1.58])
 SCORES = np.array(
@@ -159,3 +167,11 @@ def test_borrowing_gains_power_and_keeps_the_level_with_an_outlying_arm() -> Non
     outlying = OUTLIERS["one normal arm, variance x9"]
     scores = outlying(2000, 13, 5, np.random.default_rng(8))
     assert false_rates(moderated, scores).one_sided < 0.04
+
+
+@pytest.mark.parametrize("noise", ["exponential, variance x6", "lognormal (1.0), variance x6"])
+def test_more_runs_of_the_baseline_keep_the_level_although_skewness_does_not_cancel(noise) -> None:
+    scores = with_further_runs(ALIKE[noise])(1500, 39, 5, np.random.default_rng(12))
+    rates = false_rates(moderated, scores)
+    assert rates.one_sided < 0.045
+    assert rates.equivalence < 0.075

@@ -1,9 +1,13 @@
 """A screen: a list of variants beside one baseline, written out as a study."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
+from omegaconf import OmegaConf
+
+from ablate.config.screen import _baseline_seeds
 
 pytestmark = pytest.mark.xdist_group("screen")
 SCREEN = """
@@ -115,5 +119,16 @@ def test_the_ten_lines_of_the_guide_are_a_screen(tmp_path):
     (tmp_path / "experiment" / "mine.yaml").write_text(lines)
     with composed(["+experiment=mine"], folder=str(tmp_path)) as sweep:
         jobs = [" ".join(job) for job in sweep.jobs]
-    assert len(jobs) == 4 * sweep.config.budget.seeds
+    seeds = sweep.config.budget.seeds
+    assert sum("variant=baseline" in job for job in jobs) == math.ceil(seeds * 3**0.5)
+    assert len(jobs) == 3 * seeds + math.ceil(seeds * 3**0.5)
     assert {"model.bias=false", "variant=no_biases"} <= {w for job in jobs for w in job.split()}
+
+
+@pytest.mark.parametrize(
+    ("seeds", "planned", "expected"),
+    [(10, None, 20), (10, 12, 12), (10, 10, None), (2, None, None)],
+)
+def test_the_baseline_has_more_seeds_by_the_number_of_variants(seeds, planned, expected):
+    study = OmegaConf.create({"seeds": seeds, "baseline_seeds": planned})
+    assert _baseline_seeds(study, 4) == expected
