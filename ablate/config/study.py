@@ -42,7 +42,7 @@ class Question(TypedDict):
 
     id: Text  # id of the claim; if it is in the ledger (list of all claims), its id there
     statement: Text  # the claim as a sentence
-    source: Text  # where the claim is from: document and section, or paper
+    source: str  # where the claim is from: document and section, or paper
     # test: exact | superiority | equivalence | non_inferiority | stability | trend
     kind: Annotated[str, OneOf(KINDS)]
     metric: Text  # metric that is compared, such as test/bleu

@@ -73,6 +73,8 @@ def _problems(study: Study) -> Iterator[str]:
 
 def _of_claim(claim: Any, factors: list[str]) -> Iterator[str]:
     kind, margin = claim["kind"], claim["margin"]
+    if not claim["source"]:
+        yield "source is empty; name the document and its section, or the paper"
     if margin > 0 and not claim["margin_reason"]:
         yield f"margin={margin} has no margin_reason; state why smaller differences do not matter"
     for part in ("where", "treatment", "baseline", "minus", "loses"):

@@ -107,10 +107,10 @@ def test_a_failed_run_does_not_stop_the_sweep(ablate, tmp_path, monkeypatch):
 
     train = run.train
 
-    def fail_of_seed_0(job, *rest):
-        if job.config.seed == 0:
+    def fail_of_seed_0(task, *rest):
+        if task.job.config.seed == 0:
             raise RuntimeError("no more memory")
-        return train(job, *rest)
+        return train(task, *rest)
 
     monkeypatch.setattr(run, "train", fail_of_seed_0)
     done = ablate("seed=0,1", "n_jobs=1", "-m")
