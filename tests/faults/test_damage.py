@@ -8,6 +8,7 @@ import pytest
 from ablate.errors import UserError
 from ablate.evidence.checks import write_about
 from ablate.evidence.gather import gather, kept
+from ablate.process import say_once
 from ablate.record.files import seal, unfinished, write_json
 from ablate.train.module import Training
 from ablate.train.restore import restore
@@ -134,6 +135,7 @@ def test_every_damage_to_every_file_of_a_finished_run(go, left, finished, copied
             path = copied("damaged")[part] / name
             if not damage(path, how):
                 continue
+            say_once.cache_clear()  # as in a new process
             capfd.readouterr()
             result = go("damaged")
             assert f"{path} is damaged" in capfd.readouterr().out, how
