@@ -31,10 +31,10 @@ def test_a_language_model_is_one_graph():
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_every_eighth_option_is_one_graph_with_the_same_gradients():
+def test_every_option_is_one_graph_with_the_same_gradients():
     from lab.bench.compiled_options import all_options
 
-    assert len(trace(*all_options()[::8])) > 7
+    assert len(trace(*all_options())) > 60
 
 
 def test_recurrent_layers_are_refused_before_the_first_step(small, compose):
