@@ -17,7 +17,8 @@ from omegaconf import OmegaConf
 from ablate.errors import UserError, first_line
 
 VARIADIC = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
-# argument of Hydra 1.4: a list of the targets that may be called
+# argument of Hydra 1.4: a list of the targets that may be called. It holds what the node names,
+# because ablate.config.trust has refused other targets before.
 ALLOWED = {"_execution_whitelist_"} & inspect.signature(instantiate).parameters.keys()
 
 
