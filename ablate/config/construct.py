@@ -17,8 +17,8 @@ from omegaconf import OmegaConf
 from ablate.errors import UserError, first_line
 
 VARIADIC = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
-# argument of Hydra 1.4: a list of the targets that may be called. It holds what the node names,
-# because ablate.config.trust has refused other targets before.
+# argument of Hydra 1.4: a list of the targets that may be called. It holds what the node names:
+# a user's own config may name anything, and ablate.config.trust checks that of a run from elsewhere
 ALLOWED = {"_execution_whitelist_"} & inspect.signature(instantiate).parameters.keys()
 
 
