@@ -284,7 +284,9 @@ def argument_types(target: str) -> Types:
 
 
 def _definition(target: str) -> tuple[str, ast.AST | None]:
-    """Return the module in which a class or function is defined, and its definition, if any."""
+    """Return the module that defines a class or function, and the syntax tree of the definition;
+    None as the tree if there is no source.
+    """
     module, _, name = target.rpartition(".")
     meaning = _definitions(module).get(name)
     place, _, alias = module.rpartition(".")
@@ -333,14 +335,22 @@ def _definitions(module: str) -> dict[str, ast.AST | str]:
         return {}
     package = module.rpartition(".")[0] if spec.submodule_search_locations is None else module
     names: dict[str, ast.AST | str] = {}
-    for node in ast.parse(Path(str(spec.origin)).read_bytes()).body:
-        if isinstance(node, ast.ImportFrom):
-            base = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
-            names |= {alias.asname or alias.name: f"{base}.{alias.name}" for alias in node.names}
-        elif isinstance(node, ast.Import):
-            names |= {alias.asname: alias.name for alias in node.names if alias.asname}
-        elif isinstance(node, ast.Assign):
-            names[ast.unparse(node.targets[0])] = node.value
-        elif isinstance(node, ast.ClassDef | FUNCTIONS):
-            names[node.name] = node
+    for statement in ast.parse(Path(str(spec.origin)).read_bytes()).body:
+        names |= _defined_by(statement, package)
     return names
+
+
+def _defined_by(statement: ast.stmt, package: str) -> dict[str, ast.AST | str]:
+    """Return the meaning of each name that a statement of a module in a package defines."""
+    match statement:
+        case ast.ImportFrom():
+            path = "." * statement.level + (statement.module or "")
+            base = importlib.util.resolve_name(path, package)
+            return {name.asname or name.name: f"{base}.{name.name}" for name in statement.names}
+        case ast.Import():
+            return {name.asname: name.name for name in statement.names if name.asname}
+        case ast.Assign():
+            return {ast.unparse(statement.targets[0]): statement.value}
+        case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
+            return {statement.name: statement}
+    return {}

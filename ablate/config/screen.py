@@ -92,8 +92,10 @@ def expand(config: DictConfig) -> None:
 
 
 def _baseline_seeds(study: DictConfig, variants: int) -> int | None:
-    """Return the number of seeds of the baseline, which all claims share; None if it is that of the
-    variants. By default, it is larger by the square root of the number of variants.
+    """Return the number of seeds of the baseline; None if it equals that of the variants.
+
+    By default, it is that of the variants times the square root of the number of variants, because
+    every claim compares a variant with the baseline.
 
     Source: Dunnett 1955, JASA 50, 1096.
     """

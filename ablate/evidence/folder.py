@@ -312,8 +312,9 @@ def contributions(rows: Int[np.ndarray, "sentences 10"]) -> Float[np.ndarray, " 
 
 
 def in_blocks(rows: Num[np.ndarray, "rows 2"]) -> Float[np.ndarray, "blocks 2"]:
-    """Return the sums of rows, in the order of their text, over at most `BLOCKS` blocks of
-    consecutive rows that are equally long up to one row.
+    """Return the sums of rows over at most `BLOCKS` blocks of consecutive rows.
+
+    The rows are in the order of the text. The lengths of two blocks differ by at most one row.
     """
     count = min(BLOCKS, len(rows))
     starts = np.arange(count) * len(rows) // count
@@ -323,7 +324,7 @@ def in_blocks(rows: Num[np.ndarray, "rows 2"]) -> Float[np.ndarray, "blocks 2"]:
 def contributions_of_blocks(
     rows: Num[np.ndarray, "blocks 2"],
 ) -> Float[np.ndarray, " blocks"]:
-    """Return the contribution of each block to the nll of a text; their mean is the nll.
+    """Return the contribution of each block to the nll per token of a text, which is their mean.
 
     Args:
         rows: summed nll and number of tokens of each block.

@@ -152,10 +152,11 @@ def citation(verdict: Verdict) -> str:
 
 def more_seeds(evidence: Evidence, verdict: Verdict) -> str:
     """Return the command that trains the seeds which undecided claims need; "" if no claim needs
-    more, if seeds are recipes, or if other programs made the runs.
+    more, if each seed is another recipe (a study of combinations), or if other programs made the
+    runs.
 
-    More seeds in addition to the analysed ones would make a verdict exploratory, so all seeds are
-    fresh, unless the verdict is exploratory already.
+    Seeds that are added to the analysed ones would make a verdict exploratory. The command
+    therefore trains new seeds alone, unless the verdict is exploratory already.
     """
     undecided = [claim for claim in verdict["claims"] if claim["verdict"] == INCONCLUSIVE]
     needed = max((n for claim in undecided if (n := seeds_needed(claim))), default=0)

@@ -215,11 +215,11 @@ def estimate(
 
 
 def from_arms(estimate: Estimate, arms: EffectNoise | None) -> Estimate:
-    """Return an estimate with its error from all arms of the study, and with its effect from all
-    runs of the compared arms.
+    """Return an estimate whose standard error comes from all arms of the study, and whose effect
+    comes from all runs of the compared arms, paired or not.
 
-    The estimate stays as it is if `arms` is None, if it has too few pairs, if its differences are
-    all equal, or if they contradict the noise.
+    The estimate is returned unchanged if `arms` is None, or if the estimate has too few pairs, or
+    if the variance of its differences is 0 or contradicts the noise of the arms.
     """
     if arms is None or estimate.pairs < FEWEST_RUNS or not estimate.error > 0:
         return estimate

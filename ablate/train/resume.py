@@ -65,12 +65,11 @@ class Interruption:
             _handle(number, signal.SIG_DFL)
 
     def defer(self, *, deferred: bool) -> None:
-        """Hold signals until `leave` is called, or let each end the process at once.
+        """Choose what a signal does: with `deferred`, it is held until `leave` is called; without,
+        it ends the process at once, also if it is held already.
 
-        Without `deferred`, a signal that was held ends the process now.
-
-        The signal handlers are installed again, because Lightning may have replaced them. A second
-        Ctrl-C always ends the process at once.
+        Each call installs our signal handlers again, because Lightning may have replaced them. A
+        second Ctrl-C always ends the process at once.
         """
         for number in SIGNALS:
             _handle(number, self._arrived)

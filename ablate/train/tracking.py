@@ -1,5 +1,5 @@
-"""What a run logs and prints: the logger of its own folder, the loggers that the config names, its
-data, a line per validation, and its result.
+"""Log the course of a run to its own folder and to the loggers that the config names, and print its
+data, each validation and its result.
 
 A logger that fails stops logging, but the run continues. Every logger of the config is wrapped in a
 `GuardedLogger`. The first error of any method or property of a logger becomes a warning. From then

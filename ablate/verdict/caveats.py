@@ -200,8 +200,9 @@ def _are_apart(means: list[Values], margin: float) -> bool:
 
 
 def _of_runs(evidence: Evidence, judged: Sequence[Judged]) -> Iterator[Reason]:
-    """Yield the caveats on runs that failed, and on measurements on a busy machine. Runs that
-    failed to learn are counted once: here, or with a claim on their arm.
+    """Yield the caveats on runs that failed, and on measurements on a busy machine.
+
+    Runs that failed to learn are left out if a claim on their arm already states their number.
     """
     busy = max((run["metrics"].get("probe/others") or 0.0 for run in evidence.runs), default=0.0)
     if busy > IDLE:

@@ -73,7 +73,7 @@ def over(processes):
 
 
 def left(kind, case):
-    """What counts of what a command has left; a killed process may leave a temporary file."""
+    """Return the files, or runs and verdicts, that a command has left, without temporary files."""
     if kind == "judge":
         files = [p for p in case.rglob("*") if p.is_file() and not p.match(".*@")]
         return {str(p.relative_to(case)): p.read_bytes() for p in files}

@@ -41,6 +41,7 @@ def test_a_sound_study_is_accepted(study, changes):
     [
         ({"treatment": {"scedule": "noam"}}, "treatment names scedule"),
         ({"where": {"schedule": "noam"}}, "where has schedule=noam"),
+        ({"source": ""}, "source"),
         ({"margin": 1.0}, "margin=1.0"),  # without a reason
         (
             {"kind": "stability", "metric": "unstable", "margin": 5.0, "margin_reason": "percent"},

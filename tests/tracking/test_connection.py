@@ -54,7 +54,7 @@ def test_only_what_names_another_run_is_forgotten(monkeypatch):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """What `wandb.init` is called with."""
+    """Return the arguments with which `wandb.init` was called."""
     calls = []
 
     def init(**given):

@@ -1,4 +1,4 @@
-"""What `ablate judge` prints, and which folders it refuses."""
+"""Test the output of `ablate judge`, and the folders that it refuses."""
 
 import json
 import shutil
