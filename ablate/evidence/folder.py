@@ -311,14 +311,15 @@ def contributions(rows: Int[np.ndarray, "sentences 10"]) -> Float[np.ndarray, " 
     return score * (1 + influence - influence.mean())
 
 
-def in_blocks(rows: Num[np.ndarray, "rows 2"]) -> Float[np.ndarray, "blocks 2"]:
+def in_blocks(rows: Num[np.ndarray, "rows K"]) -> Float[np.ndarray, "blocks K"]:
     """Return the sums of rows over at most `BLOCKS` blocks of consecutive rows.
 
     The rows are in the order of the text. The lengths of two blocks differ by at most one row.
     """
-    count = min(BLOCKS, len(rows))
+    if not (count := min(BLOCKS, len(rows))):
+        return np.zeros((0, rows.shape[1]))
     starts = np.arange(count) * len(rows) // count
-    return np.add.reduceat(rows, starts, dtype=np.float64) if count else np.zeros((0, NLL_WIDTH))
+    return np.add.reduceat(rows, starts, dtype=np.float64)
 
 
 def contributions_of_blocks(

@@ -14,7 +14,7 @@ Differs: where no run of any arm varies, the p-value is that of the permutation 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -25,6 +25,7 @@ from ablate.stats.skew import FURTHEST, corrected, correction, of_wider, skewnes
 from ablate.stats.spending import ONCE, Fractions
 
 Values = Float[np.ndarray, " runs"]
+Noise = Literal["runs", "blocks of text"]
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,7 @@ class MeanDifference:
             correction for skewness.
         skewed: number of runs of that arm.
         scale: largest number from which the effect was computed (ablate.stats).
+        noise: the sources of variation that the interval covers.
     """
 
     effect: float
@@ -97,11 +99,11 @@ class MeanDifference:
     skewness: float | None = None
     skewed: int = 0
     scale: float = 0.0
+    noise: tuple[Noise, ...] = ("runs",)
 
     looks: Fractions = ONCE
     sentences = 0
     sentence_variance = 0.0
-    noise: ClassVar[list[Literal["runs"]]] = ["runs"]
 
     @property
     def error(self) -> float:

@@ -22,7 +22,7 @@ from ablate.evidence.types import Caveat, Claim, Levels, Reason, Run, Values, re
 from ablate.phrases import name_of, number_of
 from ablate.stats import above, difference
 from ablate.stats.skew import is_visible, skewness
-from ablate.verdict.designs import values_of
+from ablate.verdict.designs import METHOD, values_of
 from ablate.verdict.floor import WITHOUT
 from ablate.verdict.judge import Judged
 from ablate.verdict.processors import of_processors
@@ -354,7 +354,9 @@ def _of_claim(claim: Judged, evidence: Evidence) -> Iterator[Reason]:
         yield reason("rates_untuned", rates=claim.rates)
     if claim.noise:
         yield claim.noise
-    if entry["p"] and entry["noise"] == ["seeds"] and entry["interval"] and "design" not in entry:
+    recipes_alone = entry["method"] == METHOD and entry["noise"] == ["runs"]
+    alone = (entry["noise"] == ["seeds"] or recipes_alone) and not evidence.is_table
+    if entry["p"] and alone and entry["interval"]:
         task = evidence.registration.get("components", {}).get("task", "")
         yield reason("seeds_only", task=task)
     for attempt in claim.asked["tried"]:

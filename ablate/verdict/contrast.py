@@ -210,15 +210,15 @@ def _weighted(claim: Claim, sides: list[Side], seed: int, evidence: Evidence) ->
     log = uses_logarithm(claim)
     scores = [w * in_scale(value(run, claim["metric"]), log=log) for w, run in terms]
     plus = sum(score for (w, _), score in zip(terms, scores, strict=True) if w > 0)
-    parts = [_parts(run, claim["metric"], evidence, log) for _, run in terms]
+    parts = [contributions_to(run, claim["metric"], evidence, log=log) for _, run in terms]
     shares = [w * part for (w, _), part in zip(terms, parts, strict=True) if part is not None]
     whole = len(shares) == len(terms) and len({*map(len, shares)}) == 1
     total = difference(sum(scores), 0.0, max(map(abs, scores)))
     return Pair(total, plus, np.sum(shares, axis=0) if whole else None)
 
 
-def _parts(
-    run: Run, metric: str, evidence: Evidence, log: bool
+def contributions_to(
+    run: Run, metric: str, evidence: Evidence, *, log: bool = False
 ) -> Float[np.ndarray, " units"] | None:
     """Return the contributions of sentences to a run's BLEU, or of blocks to the nll of a text and
     metrics proportional to it; all are equal if the run diverged or collapsed.

@@ -28,15 +28,22 @@ from ablate.config.combinations import (
     recipes,
     sizes,
 )
-from ablate.evidence.folder import Evidence
+from ablate.evidence.folder import Evidence, in_blocks
 from ablate.evidence.outcome import value
 from ablate.evidence.types import Levels, Question, Reason, Run, TableClaim, reason
 from ablate.metric.table import metric_of
-from ablate.stats.combinations.effects import Change, Estimates, Runs, average_effects
+from ablate.stats.combinations.effects import (
+    Change,
+    Estimates,
+    Runs,
+    average_effects,
+    with_text,
+)
 from ablate.stats.combinations.interaction import interaction, strongest_pairs
 from ablate.stats.combinations.tuned import best_rate, predict, tuned_effects
 from ablate.stats.means import (
     MeanDifference,
+    Noise,
     Part,
     Values,
     Variance,
@@ -48,6 +55,7 @@ from ablate.stats.means import (
     variance_of,
 )
 from ablate.stats.rates import Rates
+from ablate.verdict.contrast import contributions_to
 from ablate.verdict.floor import has_learned
 from ablate.verdict.sides import INDEPENDENT, ContrastError, Side
 from ablate.verdict.types import Combined, CombinedChange, PredictedRecipe
@@ -65,14 +73,15 @@ class Scored(NamedTuple):
 
     Attributes:
         runs: the levels, recipes and thirds of the runs.
-        scores: the metric, with its sign changed if lower is better.
-        validation: the metric that chooses learning rates; lower is better.
+        scores: the metric, with its sign changed if lower is better; then the contributions of
+            blocks of the test text to it, if all runs have them.
+        validation: the metric that chooses learning rates, in each column; lower is better.
         seed: seed of the plan, from which random splits are drawn.
     """
 
     runs: Runs
-    scores: Float[np.ndarray, "runs 1"]
-    validation: Float[np.ndarray, "runs 1"]
+    scores: Float[np.ndarray, "runs columns"]
+    validation: Float[np.ndarray, "runs columns"]
     seed: int
 
 
@@ -98,7 +107,23 @@ def scored(metric: str, better: str, design: Combinations, evidence: Evidence) -
         np.array([[value(run, name)] for run in members], dtype=np.float64).reshape(-1, 1)
         for name in (metric, VALIDATION if design["rate"] else metric)
     )
+    scores = np.concatenate((scores, _blocks(members, metric, evidence)), 1)
+    validation = np.repeat(validation, scores.shape[1], 1)
     return Scored(runs, sign * scores, validation, design["drawn_with"])
+
+
+def _blocks(
+    members: list[Run], metric: str, evidence: Evidence
+) -> Float[np.ndarray, "runs blocks"]:
+    """Return the contributions of blocks of the test text to the metric of each run; no column if
+    a run has none.
+    """
+    every = [contributions_to(run, metric, evidence) for run in members]
+    shares = [each for each in every if each is not None]
+    if len(shares) < len(every) or len({*map(len, shares)}) != 1:
+        return np.zeros((len(members), 0))
+    blocks = in_blocks(np.stack(shares, 1)).T
+    return np.asarray(blocks * (blocks.shape[1] / len(shares[0])))
 
 
 def _recipes(
@@ -141,7 +166,7 @@ def effect_of_recipes(claim: Question, design: Combinations, evidence: Evidence)
     counts = tuple(int((data.runs.levels[:, place] == level).sum()) for level in levels)
     if not all(counts):
         return MeanDifference(math.nan, (), METHOD, counts)
-    estimates = tuned_effects(data.runs, data.validation, data.scores, data.seed)
+    estimates = _tuned(data)
     first, second = (_of_level(estimates, data.runs, Change(place, level)) for level in levels)
     effect, deviations = first[0] - second[0], first[1] - second[1]
     variance = float((deviations**2).sum())
@@ -149,7 +174,17 @@ def effect_of_recipes(claim: Question, design: Combinations, evidence: Evidence)
         return MeanDifference(math.nan, (), METHOD, counts)
     runs = len(data.scores)
     parts = (Part(Variance(variance * runs, estimates.df, METHOD), 1.0, float(runs)),)
-    return MeanDifference(effect, parts, METHOD, counts)
+    return MeanDifference(effect, parts, METHOD, counts, noise=noise_of(data))
+
+
+def noise_of(data: Scored) -> tuple[Noise, ...]:
+    """Return the sources of variation that the errors of effects cover."""
+    return ("runs", "blocks of text") if data.scores.shape[1] > 2 else ("runs",)
+
+
+def _tuned(data: Scored) -> Estimates:
+    """Return the effects at chosen learning rates."""
+    return with_text(tuned_effects(data.runs, data.validation, data.scores, data.seed))
 
 
 def _of_level(
@@ -213,8 +248,7 @@ def combined(evidence: Evidence) -> Combined | None:
 
 def _changes(data: Scored, design: Combinations) -> Iterator[CombinedChange]:
     """Yield the effect of every change."""
-    average = average_effects(data.runs, data.scores)
-    tuned = tuned_effects(data.runs, data.validation, data.scores, data.seed)
+    average, tuned = with_text(average_effects(data.runs, data.scores)), _tuned(data)
     widths = tuned.half_width(LEVEL)[:, 0], average.half_width(LEVEL)[:, 0]
     for k, change in enumerate(data.runs.changes):
         yield {
@@ -232,7 +266,7 @@ def _finite(number: float) -> float | None:
 
 def _prediction(data: Scored, design: Combinations) -> PredictedRecipe:
     """Return the best recipe with its predicted gain."""
-    tuned = tuned_effects(data.runs, data.validation, data.scores, data.seed)
+    tuned = _tuned(data)
     best = predict(data.runs.changes, -tuned.effect[:, 0], tuned.deviations[:, :, 0])
     parts = zip(best.changes, best.effects, best.errors, best.rest_errors, strict=True)
     return {

@@ -12,6 +12,7 @@ from ablate.stats.combinations.effects import (
     Runs,
     additive,
     average_effects,
+    with_text,
 )
 from ablate.stats.combinations.interaction import interaction, pair_variance, strongest_pairs
 from ablate.stats.combinations.plan import Pair, Rate, draw, imbalance
@@ -58,6 +59,23 @@ def test_errors_are_the_jackknife_over_recipes():
     ]
     squares = ((np.stack(without) - effects.effect) ** 2).sum(0)
     assert effects.error == pytest.approx((119 / 120 * squares) ** 0.5)
+
+
+def test_errors_cover_the_choice_of_the_text():
+    """Without the part of the text, most intervals miss the truth."""
+    rng, model, covered = np.random.default_rng(0), additive(RUNS), []
+    has_change = RUNS.levels[:, 1, None] == 1
+    for _ in range(300):
+        of_text = 0.3 * rng.standard_normal(32) * has_change
+        blocks = of_text + 0.05 * rng.standard_normal((len(RUNS.levels), 1))
+        blocks = blocks + 0.2 * rng.standard_normal(blocks.shape)
+        scores = np.concatenate((blocks.mean(1, keepdims=True), blocks), 1)
+        estimates = model.estimates(np.eye(model.columns.shape[1])[[2]], scores)
+        widths = with_text(estimates).half_width(0.95), estimates.half_width(0.95)
+        covered.append([abs(estimates.effect[0, 0]) <= width[0, 0] for width in widths])
+    assert RUNS.changes[1] == Change(1, 1)
+    both, recipes_alone = np.mean(covered, 0)
+    assert both == pytest.approx(0.95, abs=0.03) and recipes_alone < 0.6
 
 
 @pytest.mark.parametrize(("recipes", "quantity"), [(0, "effect"), (1, "error")])

@@ -1,6 +1,7 @@
 """The verdict on a study of combinations, from made-up runs whose truth is known."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -71,6 +72,25 @@ def test_a_level_that_lowers_the_loss_is_better_at_its_best_rate():
     assert finding.result.effect == pytest.approx(0.1, abs=0.01)
     assert finding.p["supported"] < 1e-6
     assert finding.result.counts == (60, 60)
+
+
+def test_an_effect_counts_the_blocks_of_the_text_and_says_so():
+    """The effect of a level differs from block to block of the test text."""
+    asked = claim("norm", "rms_norm")
+    alone = evidence(lambda levels: 0.1 * (levels["norm"] == "layer_norm"), [asked])
+    apart = np.linspace(-1, 1, 20)
+    blocks = {
+        run["identity"]: {"test/nll": np.stack((run["metrics"]["test/nll"] + lift, apart**0), 1)}
+        for run in alone.runs
+        for lift in [apart * (run["levels"]["norm"] == "rms_norm")]
+    }
+    before, after = (
+        kind_of(asked).find(asked, each).result
+        for each in (alone, replace(alone, statistics=blocks))
+    )
+    assert after.effect == pytest.approx(before.effect)
+    assert after.error == pytest.approx(np.hypot(before.error, apart.std(ddof=1) / 20**0.5))
+    assert (before.noise, after.noise) == (("runs",), ("runs", "blocks of text"))
 
 
 def test_levels_that_fail_at_different_rates_leave_the_claim_undecided():

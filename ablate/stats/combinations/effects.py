@@ -12,6 +12,13 @@ the residuals e and the projection H: X (b - b_(-g)) is determined by (I - H_gg)
 Source: MacKinnon, Nielsen and Webb 2023, arXiv:2205.03285 (cluster jackknife, CV3).
 Differs: t has G minus the number of parameters as degrees of freedom, not G - 1.
 Expect: standard errors that are slightly too large in small samples, never too small on average.
+
+All runs are tested on one text, so the choice of the text moves all of them. Blocks of the text are
+a second kind of cluster: the variance of an effect over blocks is added, without the part that is
+in the variance over recipes already.
+Source: Cameron, Gelbach and Miller 2011, JBES 29, 238 (clusters of two kinds); Satterthwaite 1946,
+Biometrics Bulletin 2, 110 (degrees of freedom of the sum).
+Differs: the part of an effect is never below 0.
 """
 
 from collections.abc import Sequence
@@ -36,7 +43,8 @@ class Estimates:
     Args:
         effect: the effects; NaN for an effect that the runs cannot determine.
         deviations: the effect minus the effect without a recipe, times sqrt((G - 1) / G). The
-            covariance of two effects is the sum of the products of their deviations.
+            covariance of two effects is the sum of the products of their deviations. Deviations of
+            blocks of the test text may follow those of recipes.
         df: degrees of freedom of the standard errors.
     """
 
@@ -57,6 +65,31 @@ class Estimates:
         """Return the one-sided p-values against "the true effect is at most x"."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(special.stdtr(self.df, (x - self.effect) / self.error))
+
+
+def with_text(estimates: Estimates) -> Estimates:
+    """Return estimates whose errors also cover the choice of the test text.
+
+    Args:
+        estimates: in the first column the effects on scores of the whole text, in the others the
+            effects on contributions of its blocks, whose mean is the score. Without two blocks, the
+            errors cover recipes alone.
+    """
+    whole = Estimates(estimates.effect[:, :1], estimates.deviations[:, :, :1], estimates.df)
+    blocks, by_recipe = estimates.effect[:, 1:], estimates.deviations[:, :, 1:]
+    count = blocks.shape[1]
+    if count < 2:
+        return whole
+    apart = blocks - blocks.mean(1, keepdims=True)
+    variance, of_recipes = apart.var(1, ddof=1), by_recipe.var(2, ddof=1).sum(1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(variance > 0, np.maximum(0.0, 1 - of_recipes / variance), 0.0)
+    of_text = apart * np.sqrt(share / (count * (count - 1)))[:, None]
+    deviations = np.concatenate((whole.deviations, of_text[:, :, None]), 1)
+    recipes, text = whole.error[:, 0] ** 2, (of_text**2).sum(1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        df = (recipes + text) ** 2 / (recipes**2 / estimates.df + text**2 / (count - 1))
+    return Estimates(whole.effect, deviations, float(np.nanmin(df, initial=np.inf)))
 
 
 class LeastSquares:
