@@ -166,14 +166,14 @@ def effect_of_recipes(claim: Question, design: Combinations, evidence: Evidence)
     counts = tuple(int((data.runs.levels[:, place] == level).sum()) for level in levels)
     if not all(counts):
         return MeanDifference(math.nan, (), METHOD, counts)
-    estimates = _tuned(data)
-    first, second = (_of_level(estimates, data.runs, Change(place, level)) for level in levels)
+    estimates = _tuned(data, place)
+    first, second = (_of_level(estimates, level) for level in levels)
     effect, deviations = first[0] - second[0], first[1] - second[1]
     variance = float((deviations**2).sum())
     if not math.isfinite(effect + variance):
         return MeanDifference(math.nan, (), METHOD, counts)
     runs = len(data.scores)
-    parts = (Part(Variance(variance * runs, estimates.df, METHOD), 1.0, float(runs)),)
+    parts = (Part(Variance(variance * runs, float(estimates.df.min()), METHOD), 1.0, float(runs)),)
     return MeanDifference(effect, parts, METHOD, counts, noise=noise_of(data))
 
 
@@ -182,19 +182,22 @@ def noise_of(data: Scored) -> tuple[Noise, ...]:
     return ("runs", "blocks of text") if data.scores.shape[1] > 2 else ("runs",)
 
 
-def _tuned(data: Scored) -> Estimates:
-    """Return the effects at chosen learning rates."""
-    return with_text(tuned_effects(data.runs, data.validation, data.scores, data.seed))
+def _tuned(data: Scored, factor: int | None = None) -> Estimates:
+    """Return the effects of one factor, or of all factors, at chosen learning rates."""
+    parts = data.runs, data.validation, data.scores, data.seed
+    return with_text(tuned_effects(*parts, factor=factor))
 
 
-def _of_level(
-    estimates: Estimates, runs: Runs, change: Change
-) -> tuple[float, Float[np.ndarray, " recipes"]]:
-    """Return the effect of a level with its deviations; 0 for the first level of a factor."""
-    if not change.level:
+def _of_level(estimates: Estimates, level: int) -> tuple[float, Float[np.ndarray, " recipes"]]:
+    """Return the effect of a level with its deviations; 0 for the first level of the factor.
+
+    Args:
+        estimates: the effects of all levels of the factor but the first.
+        level: number of the level.
+    """
+    if not level:
         return 0.0, np.zeros(estimates.deviations.shape[1])
-    place = runs.changes.index(change)
-    return float(estimates.effect[place, 0]), estimates.deviations[place, :, 0]
+    return float(estimates.effect[level - 1, 0]), estimates.deviations[level - 1, :, 0]
 
 
 def problem_of_recipes(effect: MeanDifference, rates: Rates | None) -> Reason | None:
@@ -274,7 +277,7 @@ def _prediction(data: Scored, design: Combinations) -> PredictedRecipe:
         "levels": _recipe(design, data, best.changes),
         "gain": -best.effect,
         "error": best.error,
-        "df": tuned.df,
+        "df": float(np.nanmin(tuned.df)),
         "parts": [
             {
                 "level": _named(design, change),

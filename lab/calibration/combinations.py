@@ -229,7 +229,7 @@ def _interactions(runs: Runs, scores: Draws, truth: Float[np.ndarray, " draws"])
 
 def _predictions(runs: Runs, tuned: Estimates, truth: Effects) -> tuple[float, float]:
     places = {change: k for k, change in enumerate(runs.changes)}
-    bias, covered, quantile = [], [], stats.t.ppf(0.975, tuned.df)
+    bias, covered, quantile = [], [], stats.t.ppf(0.975, tuned.df.min())
     for effect, deviations in zip(tuned.effect.T, np.moveaxis(tuned.deviations, 2, 0), strict=True):
         best = predict(runs.changes, effect, deviations)
         true = sum(truth[places[change]] for change in best.changes)

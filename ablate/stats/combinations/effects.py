@@ -45,12 +45,12 @@ class Estimates:
         deviations: the effect minus the effect without a recipe, times sqrt((G - 1) / G). The
             covariance of two effects is the sum of the products of their deviations. Deviations of
             blocks of the test text may follow those of recipes.
-        df: degrees of freedom of the standard errors.
+        df: degrees of freedom of each standard error.
     """
 
     effect: Float[np.ndarray, "effects draws"]
     deviations: Float[np.ndarray, "effects recipes draws"]
-    df: float
+    df: Float[np.ndarray, " effects"]
 
     @property
     def error(self) -> Float[np.ndarray, "effects draws"]:
@@ -59,12 +59,12 @@ class Estimates:
 
     def half_width(self, level: float) -> Float[np.ndarray, "effects draws"]:
         """Return half the width of the two-sided confidence intervals."""
-        return -special.stdtrit(self.df, (1 - level) / 2) * self.error
+        return -special.stdtrit(self.df[:, None], (1 - level) / 2) * self.error
 
     def p_at_most(self, x: float) -> Float[np.ndarray, "effects draws"]:
         """Return the one-sided p-values against "the true effect is at most x"."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(special.stdtr(self.df, (x - self.effect) / self.error))
+            return np.asarray(special.stdtr(self.df[:, None], (x - self.effect) / self.error))
 
 
 def with_text(estimates: Estimates) -> Estimates:
@@ -89,7 +89,7 @@ def with_text(estimates: Estimates) -> Estimates:
     recipes, text = whole.error[:, 0] ** 2, (of_text**2).sum(1)
     with np.errstate(divide="ignore", invalid="ignore"):
         df = (recipes + text) ** 2 / (recipes**2 / estimates.df + text**2 / (count - 1))
-    return Estimates(whole.effect, deviations, float(np.nanmin(df, initial=np.inf)))
+    return Estimates(whole.effect, deviations, df)
 
 
 class LeastSquares:
@@ -142,7 +142,8 @@ class LeastSquares:
         weights = (contrasts @ self.operator)[:, :, None]
         effect = contrasts @ (self.operator @ scores)
         effect[~self.estimable(contrasts)] = np.nan
-        return Estimates(effect, self.deviations(weights, scores), self.df)
+        df = np.full(len(contrasts), self.df)
+        return Estimates(effect, self.deviations(weights, scores), df)
 
     def deviations(
         self, weights: Float[np.ndarray, "effects runs 1"], scores: Scores

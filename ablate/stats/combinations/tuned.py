@@ -65,7 +65,12 @@ Deviations = Float[np.ndarray, "changes recipes draws"]
 
 
 def tuned_effects(
-    runs: Runs, validation: Scores, scores: Scores, seed: int, splits: int = SPLITS
+    runs: Runs,
+    validation: Scores,
+    scores: Scores,
+    seed: int,
+    splits: int = SPLITS,
+    factor: int | None = None,
 ) -> Estimates:
     """Return the effect of each change at chosen learning rates.
 
@@ -75,17 +80,21 @@ def tuned_effects(
         scores: scores whose differences are estimated.
         seed: seed of the random splits.
         splits: number of splits into halves.
+        factor: the factor whose changes are estimated; default: all factors.
     """
-    if runs.rate is None:
-        return average_effects(runs, scores)
-    rng = np.random.default_rng(seed)
     factors = dict.fromkeys(change.factor for change in runs.changes)
+    if runs.rate is None:
+        average = average_effects(runs, scores)
+        of = [factor in (None, change.factor) for change in runs.changes]
+        return Estimates(average.effect[of], average.deviations[of], average.df[of])
+    rng = np.random.default_rng(seed)
     halves = {f: [_random_half(runs, f, rng) for _ in range(splits)] for f in factors}
-    parts = [_factor(runs, f, halves[f], validation, scores) for f in factors]
+    wanted = [f for f in factors if factor in (None, f)]
+    parts = [_factor(runs, f, halves[f], validation, scores) for f in wanted]
     return Estimates(
         np.concatenate([part.effect for part in parts]),
         np.concatenate([part.deviations for part in parts]),
-        min(part.df for part in parts),
+        np.concatenate([part.df for part in parts]),
     )
 
 
@@ -184,7 +193,7 @@ def _factor(
     least = (fixed.mean(0) ** 2).sum(1)
     scale = np.sqrt(np.fmax(squares - by_chance, least) / np.where(squares == 0, 1.0, squares))
     df = min(part[3] for part in parts)
-    return Estimates(effects.mean(0), deviations * scale[:, None], df)
+    return Estimates(effects.mean(0), deviations * scale[:, None], np.full(len(deviations), df))
 
 
 def _split(
