@@ -58,7 +58,8 @@ def end(config: DictConfig) -> int:
         console.width = FILE_WIDTH
     asked = {claim["metric"] for claim in evidence.study["claims"]}
     arms = rows(evidence.runs, asked)
-    console.print(as_rich(evidence.name, arms, asked))
+    if not evidence.study.get("design"):  # an arm of a study of combinations has many levels
+        console.print(as_rich(evidence.name, arms, asked))
     write_text(sweep / "table.md", markdown(DataFrame(arms)))
     if any(run["status"] in NOT_LEARNED for run in evidence.runs):
         console.print(NOT_LEARNED_SCORES, soft_wrap=True)
