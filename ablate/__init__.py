@@ -117,18 +117,22 @@ def compare(runs: Any, *, metric: str, better: str, **design: Any) -> "Compariso
     return compare(runs, metric=metric, better=better, **design)
 
 
-def judge(runs: Any, study: "str | PathLike[str] | Mapping[str, object]") -> "Comparison":
-    """Return the verdicts of a study; any program may have trained the runs.
+def judge(
+    runs: Any, study: "str | PathLike[str] | Mapping[str, object] | None" = None
+) -> "Comparison":
+    """Return the verdicts of a study; with a `study`, any program may have trained the runs.
 
     Args:
-        runs: as for `compare`.
-        study: the path of a YAML file with the question, or a mapping with the content of such a
-            file.
+        runs: the folder of a sweep with a study, a folder of committed evidence
+            (`experiments/NAME`), or an `Evidence`; with a `study`, as for `compare`.
+        study: the path of a YAML file with the question about a table, or a mapping with the
+            content of such a file.
 
     Raises:
         UserError: the runs or the study cannot be read, or the runs cannot answer the question.
         pydantic.ValidationError: a key is unknown or missing, or its value is not allowed.
     """
-    from ablate.referee.compare import judge
+    from ablate.referee.compare import Comparison, judge
+    from ablate.sweep.load import evidence_to_judge
 
-    return judge(runs, study)
+    return Comparison(evidence_to_judge(runs)) if study is None else judge(runs, study)

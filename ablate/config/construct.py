@@ -7,6 +7,7 @@ import dataclasses
 import inspect
 import logging
 import re
+from bdb import BdbQuit
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -16,6 +17,7 @@ from omegaconf import OmegaConf
 
 from ablate.errors import UserError, first_line
 
+PASSED = (UserError, BdbQuit)  # errors that need no other message; `exit_statuses` handles them
 VARIADIC = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
 # argument of Hydra 1.4: a list of the targets that may be called. It holds what the node names:
 # a user's own config may name anything, and ablate.config.trust checks that of a run from elsewhere
@@ -71,13 +73,14 @@ def construct(node: Any, **arguments: Any) -> Any:
 
     Raises:
         UserError: a constructor rejected its arguments or failed; the message names the node.
+        BdbQuit: the user left the debugger in a constructor.
     """
     allowed: Any = {key: [*_targets([node, arguments])] for key in ALLOWED}
     try:
         return instantiate(node, **arguments, **allowed, _convert_="object")
     except Exception as error:  # under Hydra 1.4 that of the constructor
-        if (refusal := _user_error(error)) is not None:
-            raise refusal from None
+        if (passed := _passed(error)) is not None:
+            raise passed from None
         message = "\n".join([str(error), *getattr(error, "__notes__", [])])  # notes are Hydra 1.4's
         key = message.rpartition("full_key: ")[2].strip()
         raise _unbuildable(key, _node_at(key, node), error) from error
@@ -121,7 +124,7 @@ def building(key: str, node: Any) -> Iterator[None]:
     """
     try:
         yield
-    except UserError:
+    except PASSED:
         raise
     except Exception as error:
         raise _unbuildable(key, node, error) from error
@@ -145,8 +148,8 @@ def _blamed(key: str, node: Any, message: str) -> list[str]:
     return [f"{key}.{k}={plain[k]}" for k in named or valued or plain] or [key]
 
 
-def _user_error(error: BaseException | None) -> UserError | None:
-    """Return the UserError that Hydra has wrapped, if there is one."""
-    while error is not None and not isinstance(error, UserError):
+def _passed(error: BaseException | None) -> BaseException | None:
+    """Return the error of one of the classes in PASSED that Hydra has wrapped, if there is one."""
+    while error is not None and not isinstance(error, PASSED):
         error = error.__cause__ or error.__context__
     return error

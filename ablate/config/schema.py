@@ -40,6 +40,8 @@ class Batching:
     tokens: Tokens = 4096
     # maximum size of a validation or test batch: sentences * tokens of the longest sentence
     eval_tokens: Tokens = 8192
+    # validation and tests score only the first target tokens of a split, about this many; null: all
+    scored_tokens: Annotated[int | None, Range(1)] = None
     # whether a training batch has sentences of similar lengths; false: random, with more padding
     bucket: bool = True
     # whether a test batch has sentences of similar lengths; false: random, with more padding

@@ -98,9 +98,9 @@ def _chosen(fast: bool) -> str:
     return "bf16-mixed" if fast else "32-true"
 
 
-WARMUP, TEST = "budget.warmup", "budget.test_sentences"
+WARMUP, SCORED, TEST = "budget.warmup", "batch.scored_tokens", "budget.test_sentences"
 SHORT = 300  # a run with fewer steps is short
-PER_STEP, LEAST = 3, 200  # test sentences per training step of a short run, and at least
+PER_STEP, LEAST = 30, 1500  # scored tokens of a split per step of a short run, and at least
 SHARE = 4  # number of steps per step of warm-up, as in the scales gpu and smoke
 SOURCES = ("experiment", "scale")  # groups whose options set keys of other groups
 
@@ -130,8 +130,8 @@ def settle(config: DictConfig) -> None:
     if config.get("probe") is None and OmegaConf.is_dict(config.get("schedule")):
         planned = _is_planned(config)
         _settle_warmup(config, given=WARMUP in map(_key, words), planned=planned)
-        if not planned:
-            _settle_test(config, given=TEST in map(_key, words))
+        if not planned and {SCORED, TEST}.isdisjoint(map(_key, words)):
+            _settle_scored(config)
         _check_short(config)
 
 
@@ -237,22 +237,19 @@ def _is_planned(config: DictConfig) -> bool:
     return bool(experiment or (config.study is not None and not config.study.exploratory))
 
 
-def _settle_test(config: DictConfig, *, given: bool) -> None:
-    """Let a short run test fewer sentences of a generated corpus, because a test of 3,000 sentences
-    takes longer than the training; print how many.
-
-    Args:
-        config: the config, which is changed.
-        given: whether the command sets `budget.test_sentences`.
+def _settle_scored(config: DictConfig) -> None:
+    """Let a short run score only the beginning of each split, because validation and test would
+    otherwise take longer than the training; print how much.
     """
-    read = f"${{{TEST}}}" in str(OmegaConf.to_container(config.data, resolve=False))
-    steps, usual = config.budget.steps, config.budget.test_sentences
-    count = min(usual, max(LEAST, PER_STEP * steps))
-    if given or not read or not 0 < steps < SHORT or count == usual:
+    steps = config.budget.steps
+    if not 0 < steps < SHORT or config.batch.scored_tokens is not None:
         return
     with read_write(config):
-        config.budget.test_sentences = count
-    say_once(f"{TEST} is {count:,} instead of {usual:,}, because this run has only {steps} steps")
+        config.batch.scored_tokens = max(LEAST, PER_STEP * steps)
+    say_once(
+        f"validation and test score only the first {config.batch.scored_tokens:,} tokens of a "
+        f"split, because this run has only {steps} steps; {SCORED}=null scores all"
+    )
 
 
 def _check_short(config: DictConfig) -> None:

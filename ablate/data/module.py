@@ -58,7 +58,8 @@ class TextData(pl.LightningDataModule):
 
     Call `prepare` first. In training, pairs with more than `batch.max_length` tokens on a side
     (including EOS) are skipped or truncated, depending on `batch.too_long`. Evaluation keeps every
-    sentence: its ids are truncated, but its reference text is not.
+    sentence: its ids are truncated, but its reference text is not. With `batch.scored_tokens`, it
+    scores only the first sentences.
 
     Args:
         corpus: the texts of all splits.
@@ -247,6 +248,15 @@ class TextData(pl.LightningDataModule):
         """Return the raw source lines of a split."""
         return self._read(split).src
 
+    def scored_lines(self, split: str) -> int | None:
+        """Return how many lines, from the first on, evaluation scores; None: all.
+
+        These lines have at least `batch.scored_tokens` target tokens, if the split has so many.
+        """
+        if (most := self._batch.scored_tokens) is None:
+            return None
+        return 1 + int(np.searchsorted(self._sizes(split, tested=True).tgt.cumsum(), most))
+
     def train_dataloader(self) -> TrainingLoader:
         """Return a data loader of the training batches of this process (rank).
 
@@ -274,7 +284,8 @@ class TextData(pl.LightningDataModule):
     def evaluation_loader(self, split: str) -> EvaluationLoader:
         """Return a data loader of the batches of a split that this process (rank) tests.
 
-        All ranks together test every sentence of the split exactly once.
+        All ranks together test every sentence of the split exactly once, or those that
+        `batch.scored_tokens` leaves.
 
         Only this method uses `batch.test_bucket` and `batch.test_padding`.
         """
@@ -320,7 +331,8 @@ class TextData(pl.LightningDataModule):
         return self._examples("train"), form
 
     def _loader(self, split: str, rank: Rank, bucket: bool, padding: int) -> EvaluationLoader:
-        sizes = self._sizes(split, tested=True)
+        sizes, count = self._sizes(split, tested=True), self.scored_lines(split)
+        sizes = Sizes(sizes.rows[:count], sizes.src[:count], sizes.tgt[:count])
         form = partial(evaluation_batches, sizes, self._batch.eval_tokens, bucket)
         batches = Batches(form, rank, evaluates=True)
         return EvaluationLoader(self._examples(split, padding), batches)

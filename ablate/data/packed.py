@@ -211,6 +211,9 @@ class PackedData(TextData):
         """
         return 0, self._context
 
+    def scored_lines(self, split: str) -> None:
+        """Return None: contexts have no lines."""
+
     def first_lines(self, split: str, count: int) -> Batch:
         """Return the first contexts of a split, at most `count`, as a batch."""
         contexts = self._contexts(split)
@@ -224,7 +227,8 @@ class PackedData(TextData):
 
     def _loader(self, split: str, rank: Rank, bucket: bool, padding: int) -> EvaluationLoader:
         contexts, size = self._contexts(split), max(1, self._batch.eval_tokens // self._context)
-        form = partial(evaluation_contexts, contexts.tokens, self._context, size)
+        tokens = min(contexts.tokens, self._batch.scored_tokens or contexts.tokens)
+        form = partial(evaluation_contexts, tokens, self._context, size)
         return EvaluationLoader(contexts, Batches(form, rank, evaluates=True))
 
     def _contexts(self, split: str, *, ring: bool = False) -> Contexts:

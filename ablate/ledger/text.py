@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property
-from itertools import groupby
 from pathlib import Path
 
 from rich.text import Text
@@ -188,9 +187,27 @@ def limits(headline: Headline) -> list[str]:
     return [*dict.fromkeys(sentences)]
 
 
+def subjects(entries: Iterable[Entry]) -> Iterator[Text]:
+    """Yield a line for each group of claims, with the number of claims by headline: "12 supported,
+    3 refuted".
+    """
+    for group, members in by_group(entries).items():
+        counted = Counter(entry.verdict for entry in members)
+        states = ", ".join(f"{counted[word]} {word}" for word in HEADLINES if counted[word])
+        yield Text.assemble((group, "bold"), f": {states}")
+
+
+def by_group(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
+    """Return the claims of each group, by its name."""
+    groups: dict[str, list[Entry]] = {}
+    for entry in entries:
+        groups.setdefault(entry.claim.group, []).append(entry)
+    return groups
+
+
 def lines(entries: Iterable[Entry]) -> Iterator[Text]:
     """Yield a heading for each group, a line for each claim and a line for each of its verdicts."""
-    for group, members in groupby(entries, key=lambda entry: entry.claim.group):
+    for group, members in by_group(entries).items():
         yield Text(f"\n{group}", style="bold underline")
         for entry in members:
             state = marked(entry.headline)

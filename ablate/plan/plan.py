@@ -25,6 +25,7 @@ from ablate.config.combinations import plan_of as planned
 from ablate.config.construct import construct
 from ablate.config.labels import arm_label
 from ablate.config.screen import FACTOR
+from ablate.config.settle import SCORED
 from ablate.engine import Engine
 from ablate.errors import UserError
 from ablate.evidence.checks import ABOUT, file_of_runs, read_parts
@@ -254,7 +255,7 @@ def _time(cell: Cell) -> Sample:
         # run has the overrides of its variant, but not the name
         left_out = (UNTESTED, f"{FACTOR}=")
         words = [word for word in cell.argv if not word.startswith(left_out)]
-        words.append(f"budget.test_sentences={cell.arm.budget.test_sentences}")
+        words.append(f"{SCORED}={cell.arm.batch.scored_tokens or 'null'}")
         done = subprocess.run(
             [sys.executable, "-m", "ablate", *words, *SHORT, f"paths.results={results}"],
             capture_output=True,

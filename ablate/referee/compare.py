@@ -47,8 +47,8 @@ UNKNOWN = {
 
 
 class Comparison:
-    """The verdicts on the claims about a table of runs, which can be printed, drawn, converted to
-    plain data, and written to a folder.
+    """The verdicts on the claims about runs, with their headlines, which can be printed, drawn,
+    converted to plain data, and written to a folder.
     """
 
     def __init__(self, evidence: Evidence) -> None:
@@ -56,7 +56,7 @@ class Comparison:
         self.verdict: Verdict = with_words(conclude(evidence))
 
     def __str__(self) -> str:
-        use_labels(self.evidence.registration["labels"])
+        use_labels(self.evidence.registration.get("labels", {}))
         file = io.StringIO()
         announce(make_console(file=file, width=WIDTH), self.verdict)
         return file.getvalue().strip()
@@ -82,7 +82,7 @@ class Comparison:
         """Return a figure with the effect of every claim; without an effect, with every run."""
         from ablate.report.figures import figures
 
-        use_labels(self.evidence.registration["labels"])
+        use_labels(self.evidence.registration.get("labels", {}))
         return next(figures(self.evidence, self.verdict)).picture
 
     def write(self, folder: Path) -> None:
@@ -93,7 +93,7 @@ class Comparison:
         """
         from ablate.report.write import write_files
 
-        use_labels(self.evidence.registration["labels"])
+        use_labels(self.evidence.registration.get("labels", {}))
         check_writable(folder)
         write_files(self.evidence, self.verdict, folder)
 

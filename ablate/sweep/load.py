@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,10 @@ import yaml
 
 from ablate.config import leaves
 from ablate.config.labels import use_labels
+from ablate.config.location import SMOKE
+from ablate.config.scale import NO_VERDICT
 from ablate.errors import UserError
-from ablate.evidence.checks import ABOUT, RUNS, file_of_runs
+from ablate.evidence.checks import ABOUT, RUNS, file_of_runs, read_parts
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import SCREENING, curve_of, gather
 from ablate.evidence.outcome import by_label
@@ -45,6 +48,30 @@ def from_folder(folder: Path) -> Evidence:
             f"{folder} is a sweep without a study, or one that has not ended: start the same "
             "command again to continue it"
         )
+    return evidence
+
+
+def evidence_to_judge(source: str | PathLike[str] | Evidence) -> Evidence:
+    """Return the evidence of a sweep or of a folder in experiments/, given its folder, if its
+    study has a verdict; return an `Evidence` as it is.
+
+    Raises:
+        UserError: the folder is not a finished sweep with a study, or it is a smoke test or a part
+            of a study, or the study has no claims.
+    """
+    if isinstance(source, Evidence):
+        return source
+    folder = Path(source).expanduser()
+    if (folder / ABOUT).exists() and read_parts(folder)["regime"].get("scale") == SMOKE:
+        raise UserError(f"{folder}: {NO_VERDICT}")
+    evidence = from_folder(folder)
+    if evidence.is_part:
+        raise UserError(
+            f"{folder} is a part of a study, with {evidence.seed_count}: "
+            "join it with the other parts (ablate join) before it is judged"
+        )
+    if not (evidence.study or {}).get("claims"):
+        raise UserError(f"{folder / ABOUT} has no claims, so there is nothing to judge")
     return evidence
 
 

@@ -6,9 +6,9 @@ import copy
 import json
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import pytorch_lightning as pl
 import torch
@@ -19,6 +19,7 @@ from pytorch_lightning.plugins.precision import Precision
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from ablate.config.schema import Batching
 from ablate.console import Work
 from ablate.data import BOS, EOS, PAD, UNK
 from ablate.data.corpus import SEPARATORS, Corpus, check_split
@@ -234,7 +235,8 @@ def score(run: Restored, corpus: Corpus, split: str, cache_dir: str) -> dict[str
     check_split(split, corpus.splits)
     check_sources(run.task, corpus)
     task, scheme = run.task, Given(run.tokenizers, (split,))
-    batch, seed = OmegaConf.to_object(run.config.batch), seed_of(run.config)
+    seed, batch = seed_of(run.config), cast(Batching, OmegaConf.to_object(run.config.batch))
+    batch = replace(batch, scored_tokens=None)  # a short run's own tests score less
     data = make_data(task, corpus, scheme, batch, cache_dir=cache_dir, seed=seed)
     data.check_evaluation(split)
     text = text_of(data, split)
@@ -278,8 +280,9 @@ def evaluate(job: Job, trainer: pl.Trainer, task: Training, record: Record) -> R
         with tests.phase("test"):
             trainer.test(task, dataloaders=task.data.evaluation_loader(split), verbose=False)
         made = task.evaluation.hypotheses(), task.evaluation.statistics()
-        tests.keep(split, *made, task.data.groups(split))
-        sides = task.data.sources(split), made[0], task.data.references(split)
+        count, groups = task.data.scored_lines(split), task.data.groups(split)
+        tests.keep(split, *made, groups and groups[:count])
+        sides = task.data.sources(split)[:count], made[0], task.data.references(split)[:count]
         for name, metric in job.metrics.items():
             task.measured[f"{split}/{name}"] = float(metric(*sides))
     task.fix_weights()
@@ -291,7 +294,8 @@ def evaluate(job: Job, trainer: pl.Trainer, task: Training, record: Record) -> R
         task.measured |= {f"measure/{name}": value for name, value in values.items()}
     if task.task.writes and config.test_splits:
         writer = make_writer(config, task.model, task.data.tokenizers.tgt, task.task)
-        drawn = {"count": SAMPLES, "tokens": TOKENS, "seed": seed_of(config)}
+        tokens = min(TOKENS, config.budget.steps)  # a short run has learned little to show
+        drawn = {"count": SAMPLES, "tokens": tokens, "seed": seed_of(config)}
         tests.keep_samples(writer("", sampling=SAMPLING, **drawn))
     about = {"signatures": task.evaluation.signatures(), "weights": record.weights_digest}
     return tests.finish("finished", task.measured, **about)

@@ -9,6 +9,7 @@ import torch
 from omegaconf import OmegaConf
 from pytorch_lightning.callbacks import Callback
 
+from ablate.config.settle import SHORT
 from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.model.base import Model
@@ -29,7 +30,7 @@ from ablate.train.resume import Interruption, RunState, StateKeeper, last_saved,
 from ablate.train.tracking import Pace, Tracking, announce, check_loggers, conclude, introduce
 from ablate.train.weights import HandOver, Longer, WeightKeeper
 
-ENOUGH_STEPS = 50  # a run with fewer steps has had no time to learn, so it has not collapsed
+ENOUGH_STEPS = 50  # steps of a study's run that may collapse; of other runs: SHORT
 
 
 def run(job: Job, longer: Longer | None = None) -> Outcome:
@@ -212,6 +213,7 @@ def train(
     record.keep_weights(model.state_dict())
     record.keep_tokenizers(data.tokenizers.save)
     metrics = {**task.measured, **metrics}
-    enough = trainer.global_step >= ENOUGH_STEPS
-    collapsed = enough and not metrics["val/nll"] < data.unigram_nll
+    # a run with fewer steps has had no time to learn, so it has not collapsed
+    enough = SHORT if record.config.batch.scored_tokens else ENOUGH_STEPS
+    collapsed = trainer.global_step >= enough and not metrics["val/nll"] < data.unigram_nll
     return record.finish("collapsed" if collapsed else "finished", metrics)

@@ -3,6 +3,7 @@ import takes longer than everything else.
 """
 
 import os
+from bdb import BdbQuit
 
 from omegaconf import DictConfig
 from rich.panel import Panel
@@ -32,6 +33,8 @@ def reuse(config: DictConfig) -> bool:
     settle(config)
     try:
         record = Record(config, fingerprints_of(construct(config.data)), "")
+    except BdbQuit:  # the user left the debugger
+        raise
     except Exception:  # any wrong value, whose fault the checks of the run name
         return False
     if not (record.folder / RESULT).exists():

@@ -29,11 +29,11 @@ TEMPLATES = {  # `Words` formats the values of a code
     "registration_changed": "The form in registered.json is not the one that was registered (hash "
     f"{{hash}}); {EXPLORATORY}.",
     "registration_missing": f"registered.json is missing (hash {{hash}}); {EXPLORATORY}.",
-    "key_removed": f"The key `cannot` was taken from {{claim}}; {EXPLORATORY}.",
+    "key_removed": f'The key "cannot" was taken from {{claim}}; {EXPLORATORY}.',
     "study_changed": "The study is not the one that was registered (hash {hash}): "
     f"{{changes:changes}}; {EXPLORATORY}.",
     "runs_of_other_study": "{cells:run} began with another version of the study than the "
-    f"registered version (`cell` {{cells:listed}} of runs.jsonl); {EXPLORATORY}.",
+    f"registered version (cell {{cells:listed}} of runs.jsonl); {EXPLORATORY}.",
     # the study
     "stated": "{text}.",
     "plan_changed": "The plan of the study was changed {times:time} before the present version.",
@@ -49,7 +49,7 @@ TEMPLATES = {  # `Words` formats the values of a code
     "sizes_differ": "The arms differ in trained parameters: {arms:each}.",
     "busy_machine": "While times were measured, others kept up to {cores:.1f} cores busy.",
     # the runs
-    "runs_failed": "{cells:run} ended in an error and do not count (`cell` {cells:listed}).",
+    "runs_failed": "{cells:run} ended in an error and do not count (cell {cells:listed}).",
     "runs_went_wrong": "{arms:total} diverged or collapsed ({arms:each}). Estimates use only the "
     "runs that learned the task.",
     "short_runs_went_wrong": "After {steps:grouped} steps, {arms:total} had diverged or collapsed "
@@ -94,7 +94,7 @@ TEMPLATES = {  # `Words` formats the values of a code
     "contains them.",
     "twins": "{column}: {names:listed} are one value, but different names here.",
     "unfinished": "{column} is {states:listed} for {runs} of {of} runs, which still count with "
-    "their value, unless the key `failed` of a study marks these values.",
+    'their value, unless the key "failed" of a study marks these values.',
     "steps_as_runs": "Most rows differ in {column}, but each row counts as a run. If a run has a "
     "row for each step, the interval is far too narrow: name the columns run and step.",
     "ended_early": "{runs} of {of} runs have their last {column} at an earlier step than the "

@@ -15,8 +15,6 @@ import matplotlib.pyplot as plt
 
 import ablate
 from ablate.evidence.folder import Evidence
-from ablate.verdict.conclude import conclude
-from ablate.words.answer import with_words
 
 SIZE = ["budget.seeds=3"]  # three seeds of each arm
 
@@ -91,22 +89,18 @@ figure.savefig("difference.svg")
 # %% [markdown]
 # ## The verdict
 #
-# The sweep has already printed the verdict. The function `conclude` computes the verdict again from
-# the stored results.
+# The sweep has already printed the verdict. The function `ablate.judge` computes the verdict again
+# from the stored results.
 
 # %%
-evidence = Evidence.load(sweep)
-verdict = with_words(conclude(evidence))
-(claim,) = verdict["claims"]
-print(claim["headline"])
-print(claim["evidence"])
+print(ablate.judge(sweep))
 
 # %% [markdown]
 # With another margin the verdict may be different. The margin below was chosen after the runs and
 # differs from the margin in the experiment file, so the verdict is marked as exploratory.
 
 # %%
+evidence = Evidence.load(sweep)
 study = deepcopy(evidence.study)
 study["claims"][0]["margin"] = 10.0
-(other,) = conclude(replace(evidence, study=study))["claims"]
-print(other["verdict"], "(exploratory)" if other["exploratory"] else "")
+print(ablate.judge(replace(evidence, study=study)))

@@ -1,12 +1,14 @@
 """Every wrong key or value ends before work, with the key: by a check, or by a library's error."""
 
+from bdb import BdbQuit
+
 import hydra
 import pytest
 from omegaconf import OmegaConf
 
 from ablate.cli.process import exit_statuses
 from ablate.config.check import check, check_groups
-from ablate.config.construct import construct
+from ablate.config.construct import building, construct
 from ablate.config.location import CONF
 from ablate.config.settle import settle
 from ablate.errors import UserError
@@ -126,6 +128,18 @@ def test_whatever_a_constructor_raises_names_its_node():
     config = OmegaConf.create({"parts": {"mine": {"_target_": "zoneinfo.ZoneInfo", "key": "/x"}}})
     with pytest.raises(UserError, match=r"^parts\.mine\.key=/x: .*/x"):
         construct(config.parts)
+
+
+def leave_debugger():
+    raise BdbQuit
+
+
+def test_leaving_the_debugger_in_a_constructor_is_no_error_of_the_component():
+    config = OmegaConf.create({"_target_": f"{__name__}.leave_debugger"})
+    with pytest.raises(BdbQuit):
+        construct(config)
+    with pytest.raises(BdbQuit), building("model", config):
+        leave_debugger()
 
 
 @pytest.mark.parametrize(

@@ -92,16 +92,19 @@ def test_no_scale_is_touched(settled, name):
 
 
 @pytest.mark.parametrize(
-    ("words", "count"),
+    ("words", "tokens"),
     [
-        (["budget.steps=100"], 300),
-        (["budget.steps=4"], 200),
-        (["budget.steps=100", "budget.test_sentences=3000"], 3000),
-        (["budget.steps=100", "+experiment=preln_vs_postln"], 3000),
+        (["budget.steps=100"], 3000),
+        (["budget.steps=4"], 1500),
+        (["budget.steps=100", "scale=language"], 3000),
+        (["budget.steps=100", "batch.scored_tokens=null"], None),
+        (["budget.steps=100", "budget.test_sentences=3000"], None),
+        (["budget.steps=100", "+experiment=preln_vs_postln"], None),
+        (["budget.steps=300"], None),
     ],
     ids=lambda words: str(words),
 )
-def test_a_short_run_without_a_study_tests_fewer_sentences_and_says_so(settled, words, count):
+def test_a_short_run_without_a_study_scores_less_text_and_says_so(settled, words, tokens):
     config, printed = settled(*words, hydra_node=True)
-    assert config.budget.test_sentences == config.data.n_test == count
-    assert ("test_sentences" in printed) == (count < 3000)
+    assert config.batch.scored_tokens == tokens
+    assert ("scored_tokens" in printed) == (tokens is not None)

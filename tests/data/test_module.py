@@ -83,6 +83,16 @@ def test_evaluation_keeps_every_sentence_and_its_whole_reference(prepared, too_l
     assert data.references("test")[-1] == LONG[1]
 
 
+def test_only_the_first_sentences_are_scored_if_a_run_is_short(prepared):
+    data = prepared(scored_tokens=9)  # A B0 C EOS, then a sentence of 5 tokens
+    for loader in (data.val_dataloader(), data.evaluation_loader("validation")):
+        assert sorted(row for batch in loader for row in batch.lines.tolist()) == [0, 1]
+    assert data.scored_lines("validation") == 2
+    assert sum(len(batch.lines) for batch in data.train_dataloader()) == 40
+    whole = prepared(scored_tokens=1000)
+    assert sum(len(batch.lines) for batch in whole.val_dataloader()) == 6
+
+
 def test_unigram_nll(prepared):
     data = prepared(max_length=6)
     words = [tgt.split() + ["EOS"] for _, tgt in PAIRS]

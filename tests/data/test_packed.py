@@ -62,6 +62,15 @@ def test_evaluation_predicts_every_token_once_from_the_one_before(make, context)
     assert all(batch.targets.size(1) == context for batch in batches)
 
 
+def test_only_the_first_contexts_are_scored_if_a_run_is_short(make):
+    data = make(validation=TEXT, scored_tokens=20)
+    data.prepare()
+    for loader in (data.val_dataloader(), data.evaluation_loader("validation")):
+        targets = np.concatenate([batch.targets.numpy().ravel() for batch in loader])
+        assert targets.tolist() == stream(data, "validation")[:24]  # three contexts of 8
+    assert sum(len(batch.lines) for batch in data.train_dataloader()) > 3
+
+
 def test_training_contexts_do_not_overlap_and_move_from_epoch_to_epoch(make):
     data = make()
     data.prepare()

@@ -39,6 +39,13 @@ def test_all_claims_with_their_count(ask, verdict):
     assert "Outside the ledger" in output
 
 
+def test_without_words_a_line_for_each_subject_counts_its_answers(ask, verdict):
+    verdict("experiments/a", {CLAIM: "supported", "pe_unique": "refuted", "mine": "supported"})
+    output = ask()[1].splitlines()
+    assert output[0].startswith("Order and positional encoding: 1 supported, 1 refuted")
+    assert len(output) < 20 and "Outside the ledger: 1 supported" in output
+
+
 def test_no_two_verdicts_of_a_claim_read_alike():
     for entry in read_entries(EXPERIMENTS):
         shown = [line.plain for line in lines([entry])]

@@ -86,6 +86,7 @@ def test_every_code_has_a_template_with_the_values_that_are_given_with_it():
     for code, values in given.items():
         fields = {field for _, field, *_ in Formatter().parse(TEMPLATES[code]) if field}
         assert None in values or fields <= values, code  # None: `**values`
+        assert "`" not in TEMPLATES[code]  # a terminal prints them, and a report escapes them
 
 
 def test_every_caveat_of_a_committed_verdict_has_a_sentence():

@@ -60,15 +60,16 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.record.files import check_links, copy_text, writing
     from ablate.report.content import announce_report
     from ablate.report.write import write_files, write_tables
+    from ablate.sweep.load import evidence_to_judge
     from ablate.verdict.conclude import conclude
     from ablate.verdict.stored import RESULT
 
-    evidence, target = _evidence(arguments)
+    source = Path(arguments.source).expanduser()
+    evidence, target = evidence_to_judge(source), arguments.to or source
     verdict = conclude(evidence)
     check_links(target, target)
     with writing(target):
         if arguments.to:
-            source = Path(arguments.source).expanduser()
             for name in (ANALYSIS_LOG, RESULT):
                 copy_text(source / name, target / name)
             evidence.save(target)  # its seal covers the log
@@ -119,24 +120,3 @@ def _judge_table(arguments: argparse.Namespace) -> None:
     if arguments.tables:
         raise UserError("tables= works only for a sweep; use --json for a table of runs")
     show(judge(arguments.source, arguments.study), arguments)
-
-
-def _evidence(arguments: argparse.Namespace) -> tuple["Evidence", Path]:
-    """Return the runs with their study, and the folder for the report."""
-    from ablate.config.location import SMOKE
-    from ablate.config.scale import NO_VERDICT
-    from ablate.evidence.checks import ABOUT, read_parts
-    from ablate.sweep.load import from_folder
-
-    folder = Path(arguments.source).expanduser()
-    if (folder / ABOUT).exists() and read_parts(folder)["regime"].get("scale") == SMOKE:
-        raise UserError(f"{folder}: {NO_VERDICT}")
-    evidence = from_folder(folder)
-    if evidence.is_part:
-        raise UserError(
-            f"{folder} is a part of a study, with {evidence.seed_count}: "
-            "join it with the other parts (ablate join) before it is judged"
-        )
-    if not (evidence.study or {}).get("claims"):
-        raise UserError(f"{folder / 'study.json'} has no claims, so there is nothing to judge")
-    return evidence, arguments.to or folder

@@ -1,6 +1,7 @@
 """Show the claims of the catalogue, with the answers of the experiments.
 
-Without a filter, print a summary. With words or filters, print the claims that match all of them.
+Without a filter, count the answers to the claims of each subject. With words or filters, print
+the claims that match all of them, with the size of each effect and the report.
 
 example:
   ablate ledger
@@ -42,7 +43,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     from ablate.config.location import catalogue
     from ablate.console import make_console
-    from ablate.ledger.text import FILTERS, lines, pick, read_entries, summary
+    from ablate.ledger.text import FILTERS, lines, pick, read_entries, subjects, summary
 
     folder = arguments.experiments or catalogue()
     if not folder:
@@ -53,9 +54,12 @@ def run(arguments: argparse.Namespace) -> None:
     words = [*arguments.words, *([arguments.word] if arguments.word else [])]
     picked = pick(entries, wanted, words)
     console = make_console()
-    if wanted or words or arguments.all:
-        for line in lines(picked):
-            console.print(line, soft_wrap=True)
+    listed = bool(wanted or words or arguments.all)
+    for line in lines(picked) if listed else subjects(entries):
+        console.print(line, soft_wrap=True)
+    if entries:
         console.print()
     for sentence in summary(picked, entries) if entries else ():
         console.print(Text(sentence), soft_wrap=True)
+    if entries and not listed:
+        console.print("`ablate ledger WORD` lists the claims with this word, and their verdicts")
