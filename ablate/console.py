@@ -82,6 +82,10 @@ class Work:
         """Add finished items to the count."""
         self.done += items
 
+    def expect(self, more: int) -> None:
+        """Increase the total; `more` may be negative."""
+        self.total = (self.total or 0) + more
+
     def line(self) -> str:
         """Return the progress as text: "reading verdicts: 30 of 120, 0:01:30 left"."""
         seconds = time.monotonic() - self._start

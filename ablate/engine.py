@@ -1,9 +1,10 @@
 """Engines execute the runs of a sweep: on this machine, with Ray, or with Slurm.
 
-A task is one run, as a function that can be called in any process of any machine. The process that
-started the sweep submits the tasks, and waits for the futures (of `concurrent.futures`). Placement,
-queues and retries are left to the system that calls the tasks. `paths.results`, the code and its
-environment must be the same on every machine.
+A task is one run, as a function that can be called in any process of any machine. It executes the
+run unless the run is done, or another process executes it, and returns whether it did. The process
+that started the sweep submits the tasks, and asks whether they have ended. Placement, queues and
+retries are left to the system that calls the tasks. `paths.results`, the code and its environment
+must be the same on every machine.
 
 The runs of a sweep take the GPUs of this machine in turn, several runs one GPU on request. Each GPU
 has a number of shares, each with an equal part of its memory, and of the cores of this machine. A
@@ -13,100 +14,61 @@ run on one device takes one share. A run on several devices takes a share of as 
 import logging
 import os
 import shutil
-import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 from omegaconf import DictConfig
 
 from ablate.errors import UserError
-from ablate.process import allow_children, end_children, limit_threads, start_fork_server
+from ablate.process import end_children, limit_threads, start_fork_server
 
 # a name rather than an import: the module changes the process that imports it
 PRELOADED = "ablate.sweep.preloaded"
 MPS = "nvidia-cuda-mps-control"
-POLL_SECONDS = 1.0  # interval for checking what happens on other machines
-
-
-@runtime_checkable
-class Task(Protocol):
-    """A run of a sweep as a function."""
-
-    @property
-    def config(self) -> DictConfig:
-        """The config of the run's arm."""
-
-    def __call__(self, place: "Place | None" = None) -> bool:
-        """Execute the run unless it is done, or another process executes it; return whether the run
-        was executed.
-
-        The process of the run calls `place` first, which chooses its GPUs and cores.
-        """
-
-
-Submit = Callable[[Task], "Future[bool]"]
+# the process of the run calls the argument, a `Place`, first, which chooses its GPUs and cores
+Task = Callable[..., bool]
 
 
 class Engine(ABC):
-    """The interface of an engine, which calls `workers` tasks at a time."""
+    """The interface of an engine, which executes `workers` runs at a time."""
 
     workers: int
-    stay = True  # whether to wait for runs that other processes hold
+    poll_seconds: ClassVar = 1.0  # interval for checking whether a run has ended
 
     @abstractmethod
-    def call(self, task: Task) -> bool:
-        """Call a task, and return its result; return false early if `ending` is set."""
+    def submit(self, task: Task) -> Any:
+        """Let a process call a task, and return an object with the methods `done`, `result` and
+        `exception` of a future (of `concurrent.futures`).
+        """
 
     def size(self, config: DictConfig) -> int:
         """Return the number of runs that the engine executes at a time in a sweep."""
         return self.workers
 
-    def start(self, config: DictConfig) -> None:  # noqa: B027  # some engines need nothing
-        """Connect to the system that calls the tasks."""
-
-    def end(self) -> None:
-        """Let all calls return soon."""
-        self.ending.set()
-
-    @contextmanager
-    def started(self, config: DictConfig) -> Iterator[Submit]:
-        """Yield a function that submits a task and returns its future.
-
-        At the end of the `with` block, or on SIGTERM, runs save their state and end.
-        """
-        self.ending = threading.Event()
-        self.start(config)
-        threads = ThreadPoolExecutor(self.size(config))
-        earlier = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-        try:
-            yield lambda task: threads.submit(self.call, task)
-        finally:
-            signal.signal(signal.SIGTERM, earlier)
-            self.end()
-            threads.shutdown(cancel_futures=True)
+    def started(self, config: DictConfig) -> AbstractContextManager[Any]:
+        """Return a context in which tasks can be submitted; at its end no task waits any more."""
+        return nullcontext()
 
 
+@dataclass(kw_only=True)
 class Local(Engine):
     """An engine that executes runs on this machine, on its GPUs in turn.
 
-    With `stay`, the process waits while other processes execute the last runs; otherwise it exits.
     `per_gpu` runs share a GPU, with `mps` through NVIDIA's Multi-Process Service.
     """
 
-    def __init__(self, *, stay: bool, per_gpu: int, mps: bool) -> None:
-        self.stay = stay
-        self.per_gpu = per_gpu
-        self.mps = mps
+    per_gpu: int
+    mps: bool
+    poll_seconds: ClassVar = 0.05
 
     def size(self, config: DictConfig) -> int:
         """Return `n_jobs` of the config if it is set; else the number of places on GPUs if the runs
@@ -123,33 +85,35 @@ class Local(Engine):
             return 1  # a GPU that is not named by CUDA_VISIBLE_DEVICES
         return max(1, (os.cpu_count() or 1) // (config.threads * (devices or 1)))
 
-    def start(self, config: DictConfig) -> None:
+    @contextmanager
+    def started(self, config: DictConfig) -> Iterator[None]:
         """Start the server from which the processes of runs are forked, count the places on GPUs,
-        and start MPS if the config asks for it.
+        and start MPS if the config asks for it; at the end, runs save their state and end.
         """
         limit_threads(config.threads)
         start_fork_server([PRELOADED])
-        allow_children()
         gpus = gpus_for(config)
-        self.places = Places(gpus, self.per_gpu) if gpus else None
-        self.service = ExitStack()
-        if self.mps:
-            self.service.enter_context(mps())
+        self.places = Places(gpus, self.per_gpu, devices_of(config)) if gpus else None
+        with mps() if self.mps else nullcontext():
+            self.threads = ThreadPoolExecutor(self.size(config))
+            try:
+                yield
+            finally:
+                end_children()
+                self.threads.shutdown(cancel_futures=True)
 
-    def call(self, task: Task) -> bool:
-        """Call the task in this process, as soon as its run has a place."""
+    def submit(self, task: Task) -> "Future[bool]":
+        """Call the task in a thread of this process, as soon as its run has a place."""
+        return self.threads.submit(self._call, task)
+
+    def _call(self, task: Task) -> bool:
         if self.places is None:
-            return not self.ending.is_set() and task(None)
-        with self.places.take(devices_of(task.config)) as place:
-            return not self.ending.is_set() and task(place)
-
-    def end(self) -> None:
-        """Ask all runs to save their state and to end."""
-        super().end()
-        end_children()
-        self.service.close()
+            return task(None)
+        with self.places.take() as place:
+            return task(place)
 
 
+@dataclass(kw_only=True)
 class Ray(Engine):
     """An engine that executes each run as a Ray task, `workers` at a time.
 
@@ -157,33 +121,31 @@ class Ray(Engine):
     address of the Ray cluster (None: Ray's default, a new cluster on this machine).
     """
 
-    def __init__(self, *, workers: int, options: dict[str, object], address: str | None) -> None:
+    workers: int
+    options: dict[str, object]
+    address: str | None
+
+    def started(self, config: DictConfig) -> AbstractContextManager[Any]:
+        """Connect to the cluster until the end of the context."""
         # Ray's default niceness of 15 would starve runs on a busy machine
         os.environ.setdefault("RAY_worker_niceness", "0")
         self.ray = import_module("ray")
-        self.workers = workers
-        self.options = options
-        self.address = address
-
-    def start(self, config: DictConfig) -> None:
-        """Connect to the cluster."""
-        self.ray.init(
+        connection: AbstractContextManager[Any] = self.ray.init(
             address=self.address,
             ignore_reinit_error=True,
             logging_level=logging.WARNING,
             log_to_driver=False,  # each run has a log
             include_dashboard=False,
         )
+        return connection
 
-    def call(self, task: Task) -> bool:
-        """Let Ray call the task."""
-        result = self.ray.remote(**self.options)(lambda: task()).remote()
-        while not self.ray.wait([result], timeout=POLL_SECONDS)[0]:
-            if self.ending.is_set():
-                return False
-        return bool(self.ray.get(result))
+    def submit(self, task: Task) -> "Future[bool]":
+        """Let Ray call the task, which it takes as a function."""
+        result: Future[bool] = self.ray.remote(**self.options)(lambda: task()).remote().future()
+        return result
 
 
+@dataclass(kw_only=True)
 class Submitit(Engine):
     """An engine that executes each run as a Slurm job through submitit, `workers` at a time.
 
@@ -191,27 +153,21 @@ class Submitit(Engine):
     `cluster` is the executor of submitit, such as slurm or local; None: submitit's choice.
     """
 
-    def __init__(self, *, workers: int, parameters: dict[str, object], cluster: str | None) -> None:
-        self.submitit = import_module("submitit")
-        self.workers = workers
-        self.parameters = parameters
-        self.cluster = cluster
-        self.one_at_a_time = threading.Lock()
+    workers: int
+    parameters: dict[str, object]
+    cluster: str | None
 
-    def start(self, config: DictConfig) -> None:
-        """Make the executor; its files are in the folder `jobs` of the sweep."""
+    def started(self, config: DictConfig) -> AbstractContextManager[Any]:
+        """Make the executor, whose files are in the folder `jobs` of the sweep."""
         folder = Path(config.hydra.sweep.dir) / "jobs"
-        self.executor = self.submitit.AutoExecutor(folder=folder, cluster=self.cluster)
+        executor = import_module("submitit").AutoExecutor
+        self.executor = executor(folder=folder, cluster=self.cluster)
         self.executor.update_parameters(**self.parameters)
+        return nullcontext()
 
-    def call(self, task: Task) -> bool:
-        """Let Slurm call the task."""
-        with self.one_at_a_time:
-            job = self.executor.submit(task)
-        while not job.done():
-            if self.ending.wait(POLL_SECONDS):
-                return False
-        return bool(job.result())
+    def submit(self, task: Task) -> Any:
+        """Submit a Slurm job that calls the task."""
+        return self.executor.submit(task)
 
 
 @dataclass(frozen=True)
@@ -239,28 +195,29 @@ class Places:
     Args:
         gpus: the GPUs, as CUDA_VISIBLE_DEVICES names them.
         per_gpu: number of shares of each GPU.
+        devices: number of GPUs of a run; None: all.
     """
 
-    def __init__(self, gpus: Sequence[str], per_gpu: int) -> None:
+    def __init__(self, gpus: Sequence[str], per_gpu: int, devices: int | None) -> None:
         self.free = dict.fromkeys(gpus, per_gpu)
+        self.wanted = min(devices or len(gpus), len(gpus))
         affinity = getattr(os, "sched_getaffinity", lambda process: ())
         self.cores = sorted(affinity(0))
         self.cores_of_share = len(self.cores) // (len(gpus) * per_gpu)
         self.changed = threading.Condition()
 
     @contextmanager
-    def take(self, devices: int | None) -> Iterator[Place]:
-        """Wait until as many GPUs (None: all) have a free share, and take these shares during a
+    def take(self) -> Iterator[Place]:
+        """Wait until as many GPUs as a run needs have a free share, and take these shares during a
         `with` block.
 
         GPUs with the most free shares are taken first.
         """
-        wanted = min(devices or len(self.free), len(self.free))
         with self.changed:
-            self.changed.wait_for(lambda: sum(map(bool, self.free.values())) >= wanted)
-            emptiest = sorted(self.free, key=lambda gpu: -self.free[gpu])[:wanted]
+            self.changed.wait_for(lambda: sum(map(bool, self.free.values())) >= self.wanted)
+            emptiest = sorted(self.free, key=lambda gpu: -self.free[gpu])[: self.wanted]
             gpus = [gpu for gpu in self.free if gpu in emptiest]  # in the order of their numbers
-            cores = [self.cores.pop(0) for _ in range(wanted * self.cores_of_share)]
+            cores = [self.cores.pop(0) for _ in range(self.wanted * self.cores_of_share)]
             self._give(gpus, -1)
         environment = {key: text for key, text in os.environ.items() if key.startswith("CUDA_MPS_")}
         try:

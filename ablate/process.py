@@ -6,7 +6,6 @@ All functions act on the whole process. None of them changes a result of a run.
 import ctypes
 import functools
 import importlib.util
-import io
 import multiprocessing.connection
 import os
 import signal
@@ -80,8 +79,10 @@ def limit_threads(threads: int) -> None:
 
 def start_fork_server(modules: Sequence[str]) -> None:
     """Start in the background the server from which the processes of `run_in_child` are forked,
-    with these modules imported, which takes seconds.
+    with these modules imported, which takes seconds; after `end_children`, processes may start
+    again.
     """
+    _ending.clear()
     multiprocessing.get_context("forkserver").set_forkserver_preload(list(modules))
     forkserver.ensure_running()
 
@@ -106,7 +107,7 @@ def run_in_child(target: Callable[..., object], *arguments: object) -> int:
 def end_children() -> None:
     """Ask the processes of `run_in_child` to save their state and end; kill them after a while.
 
-    No process starts afterwards, until `allow_children` is called.
+    No process starts afterwards, until `start_fork_server` is called.
     """
     _ending.set()
     with _one_at_a_time:
@@ -116,11 +117,6 @@ def end_children() -> None:
     for process in processes:
         multiprocessing.connection.wait([process.sentinel], GRACE_SECONDS)
         process.kill()
-
-
-def allow_children() -> None:
-    """Let `run_in_child` start processes again after a call of `end_children`."""
-    _ending.clear()
 
 
 def act_as_command(module: str, arguments: Sequence[str]) -> None:
@@ -134,13 +130,10 @@ def act_as_command(module: str, arguments: Sequence[str]) -> None:
 
 def write_output_to(path: Path) -> None:
     """Append standard output and standard error of this process to a file."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
-        os.dup2(handle, stream.fileno())
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    os.close(handle)
+    with path.open("a") as file:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+            os.dup2(file.fileno(), stream.fileno())
 
 
 def end_with_parent() -> None:

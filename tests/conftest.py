@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import nullcontext
 from pathlib import Path
 from typing import get_type_hints
 
@@ -515,16 +515,13 @@ def run_cells_here(patch):
             return 1
         return 0
 
-    @contextmanager
-    def started(self, config):
-        def submit(task):
-            future = Future()
-            future.set_result(task())
-            return future
+    def submit(self, task):
+        future = Future()
+        future.set_result(task())
+        return future
 
-        yield submit
-
-    patch.setattr(Local, "started", started)
+    patch.setattr(Local, "started", lambda self, config: nullcontext())
+    patch.setattr(Local, "submit", submit)
     patch.setattr(task, "run_in_child", run_in_child)
     for name in ("write_output_to", "end_with_parent"):
         patch.setattr(task, name, lambda *arguments: None)

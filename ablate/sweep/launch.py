@@ -8,22 +8,22 @@ are done by any worker. Decisions that all workers must share are made by the fi
 needs them.
 """
 
+import signal
 import sys
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from hydra.types import HydraContext
 from omegaconf import DictConfig
 
 from ablate.config.construct import construct
 from ablate.console import Work, make_console
-from ablate.engine import POLL_SECONDS, Engine, Submit
+from ablate.engine import Engine
 from ablate.errors import UserError
 from ablate.evidence.gather import SCREENING, gather
 from ablate.evidence.log import looked
@@ -41,7 +41,7 @@ from ablate.sweep.task import RunTask, fail
 from ablate.sweep.tuning import WIDENINGS, tuned_jobs, wider_jobs
 from ablate.verdict.conclude import needed
 
-REPORT = "report.md"  # report of committed evidence, in its folder
+HELD_SECONDS = 1.0  # interval for checking whether another worker still holds a run
 INTERRUPTIONS = 3  # maximum number of interruptions of a run, which its own code may cause
 
 
@@ -65,24 +65,22 @@ def launch(
 
     Raises:
         UserError: a run is invalid.
-        SystemExit: a run failed, or other workers hold the remaining runs, and this worker may not
-            wait.
+        SystemExit: a run failed.
     """
+    # at the end of the block below, runs save their state
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     engine: Engine = construct(config.engine)
     console = make_console(stderr=True)
-    if (committed := Path(config.paths.experiments) / config.name / REPORT).exists():
-        text = f"{committed} has the committed verdicts; this sweep uses none of their runs"
-        console.print(f"{config.name}: {text}", soft_wrap=True)
     console.print(f"{config.name}: checking {len(jobs)} runs")
-    with engine.started(config) as submit:  # first, because it takes seconds in the background
+    with engine.started(config):  # first, because it takes seconds in the background
         sweep = plan_runs(context, config, jobs)
         register_study(sweep)
         before(sweep)
         # a part of a study has no interim analyses
         waves = [sweep.cells] if sweep.is_part else stages(sweep.cells, sweep.study)
-        view = View(config.name, len(sweep.cells) + len(sweep.screening))
-        with view:
-            n_executed = Worker(sweep, engine, submit, view).run_stages(waves)
+        total = len(sweep.cells) + len(sweep.screening)
+        with Work(config.name, total, shown=console.is_terminal) as work:
+            n_executed = Worker(sweep, engine, work).run_stages(waves)
     if conclude(config, n_executed):
         sys.exit(1)
 
@@ -121,58 +119,19 @@ def check_source(link: Link) -> None:
         )
 
 
-class View(Work):
-    """The display of a sweep's progress. It counts all runs, failed runs and reused runs."""
-
-    def __init__(self, name: str, total: int) -> None:
-        self.console = make_console(stderr=True)
-        super().__init__(name, total, shown=self.console.is_terminal)
-        self.failed = 0
-        self.reused = 0
-
-    def expect(self, more: int) -> None:
-        """Increase the number of expected runs; `more` is negative if arms were stopped."""
-        self.total = (self.total or 0) + more
-
-    def finished(self, label: str, outcome: Link, *, here: bool) -> None:
-        """Show the outcome of a run; `here` is true if this process executed it."""
-        reused = bool(outcome.get("reused"))
-        self.advance()
-        self.failed += outcome["status"] == "failed"
-        self.reused += reused
-        how = "reused" if reused else outcome["status"]
-        detail = outcome.get("error") or f"{outcome['wall_seconds']:.0f} s"
-        where = "" if here else " (earlier, or another worker)"
-        line = f"{self.done}/{self.total} {label}: {how}, {detail}{where}"
-        self.console.print(line, soft_wrap=True)
-
-    def line(self) -> str:
-        """Return the counts and the estimated end as text."""
-        counts = f"{self.done} of {self.total}, {self.failed} failed, {self.reused} reused"
-        fresh = self.done - self.reused
-        if not fresh:
-            return f"{self.name}: {counts}"
-        left = (time.monotonic() - self._start) / fresh * ((self.total or 0) - self.done)
-        end = datetime.now() + timedelta(seconds=left)
-        return f"{self.name}: {counts}, ends about {end:%H:%M}"
-
-
 @dataclass(frozen=True)
 class Worker:
     """A worker process of a sweep.
 
     Args:
         sweep: the sweep.
-        engine: the engine that executes the runs. Unless its attribute `stay` is true, the worker
-            exits when other workers hold all remaining runs of a stage.
-        submit: the engine's function that submits a run.
-        view: the display of the progress.
+        engine: the engine that executes the runs.
+        work: the display of the progress.
     """
 
     sweep: PlannedSweep
     engine: Engine
-    submit: Submit
-    view: View
+    work: Work
 
     def run_stages(self, waves: Sequence[Sequence[Cell]]) -> int:
         """Execute the stages one after the other, and return the number of runs that were executed.
@@ -186,7 +145,7 @@ class Worker:
         n_executed = 0
         for number, stage in enumerate(waves):
             wanted = [cell for cell in stage if cell.levels in arms]
-            self.view.expect(-each * (len(stage) - len(wanted)))
+            self.work.expect(-each * (len(stage) - len(wanted)))
             if wanted:
                 self.run(self.tuned(number, wanted, tune) if tune else wanted)
                 n_executed += len(wanted)
@@ -227,7 +186,7 @@ class Worker:
             wider = wider_jobs(cells, links, tune, seeds)
             # numbers on which all workers agree
             after = screening[-1].number + 1 + turn * screening[0].number
-            self.view.expect(len(wider))
+            self.work.expect(len(wider))
             jobs, numbers = [*wider.values()], [after + number for number in wider]
             links += self.run(compose(context, config, jobs, numbers, folder), again)
         jobs = once(config, path, lambda: tuned_jobs(cells, links, tune, seeds))
@@ -247,40 +206,44 @@ class Worker:
                 for cell in stale:
                     cell.link.unlink(missing_ok=True)
         while True:
-            self._execute(cells)
+            for cell, here in self._as_completed(cells):
+                self._show(cell, here=here)
             with suppress(FileNotFoundError):  # another worker is retrying a failed cell
                 return [read_sealed(cell.link) for cell in cells]
 
-    def _execute(self, cells: Sequence[Cell]) -> None:
-        for cell, here in self._as_completed(cells):
-            link = read_sealed(cell.link)
-            self.view.finished(cell.label, link, here=here)
-            check_source(link)
+    def _show(self, cell: Cell, *, here: bool) -> None:
+        """Print the outcome of a run; `here` is true if this process executed it."""
+        link: Link = read_sealed(cell.link)
+        self.work.advance()
+        how = "reused" if link.get("reused") else link["status"]
+        detail = link.get("error") or f"{link['wall_seconds']:.0f} s"
+        where = "" if here else " (earlier, or another worker)"
+        line = f"{self.work.done}/{self.work.total} {cell.label}: {how}, {detail}{where}"
+        make_console(stderr=True).print(line, soft_wrap=True)
+        check_source(link)
 
     def _as_completed(self, cells: Sequence[Cell]) -> Iterator[tuple[Cell, bool]]:
         """Execute the runs, and yield each run that is done, and whether this worker executed it.
 
-        Raises:
-            SystemExit: other workers hold the remaining runs, and this worker may not wait.
+        A run that another worker holds, or that was interrupted, is submitted again.
         """
-        # other workers hold the runs in `taken`, unless they were interrupted
-        new, taken, interrupted = deque(cells), list[Cell](), Counter[int]()
-        running: dict[Future[bool], Cell] = {}
+        waiting, interrupted = deque(cells), Counter[int]()
+        running: list[tuple[Any, Cell]] = []
         size = self.engine.size(self.sweep.config)
-        while new or taken or running:
-            while new and len(running) < size:
-                cell = new.popleft()
+        while waiting or running:
+            while waiting and len(running) < size:
+                cell = waiting.popleft()
                 if cell.link.exists():
                     yield cell, False
                 else:
-                    running[self.submit(RunTask(self.sweep.context, cell))] = cell
-            if taken and not (new or running or self.engine.stay):
-                print(f"Other workers execute the last {len(taken)} runs and will end the sweep.")
-                sys.exit(0)
-            ended, _ = wait(running, POLL_SECONDS, FIRST_COMPLETED)
-            for future, cell in ((future, running.pop(future)) for future in ended):
-                error = future.exception()  # of another machine
-                executed = bool(error or future.result())
+                    running.append((self.engine.submit(RunTask(self.sweep.context, cell)), cell))
+            ended = [(job, cell) for job, cell in running if job.done()]
+            running = [each for each in running if each not in ended]
+            any_executed = False
+            for job, cell in ended:
+                error = job.exception()  # of another machine
+                executed = bool(error or job.result())
+                any_executed |= executed
                 if error and not cell.link.exists():
                     fail(cell, f"{type(error).__name__}: {error}")
                 interrupted[cell.number] += executed
@@ -289,10 +252,9 @@ class Worker:
                 if cell.link.exists():
                     yield cell, executed
                 else:
-                    taken.append(cell)
-            if not ended:
-                time.sleep(0 if running else POLL_SECONDS)
-                new, taken = new + deque(taken), []
+                    waiting.append(cell)
+            if not any_executed:
+                time.sleep(HELD_SECONDS if ended else self.engine.poll_seconds)
 
     def _outcome_is_valid(self, cell: Cell, *, again: bool) -> bool:
         """Return whether a run has no stored outcome, or an outcome that is valid for its present
@@ -311,9 +273,6 @@ class Worker:
             link: Link = read_sealed(cell.link)
         except FileNotFoundError:
             return True
-        except UserError as error:
-            print(f"{error}: the run will be repeated", flush=True)
-            return False
         if link["status"] == "failed":
             return not again
         result = next(records_of([cell], self.sweep.checked.data)).stored_result()

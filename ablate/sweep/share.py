@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 from filelock import FileLock
 from omegaconf import DictConfig, read_write
@@ -29,13 +29,6 @@ STATE = "sweep.json"
 # Overrides that may differ between workers.
 OWN = ("n_jobs=", "engine", "logger", "paths.", "hydra.sweep.dir=")
 DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")  # names such as mine.Part
-
-
-class State(TypedDict):
-    """The content of sweep.json, the state of a sweep."""
-
-    key: str
-    failed: int | None  # number of failed runs; null until the sweep has ended
 
 
 def alone(config: DictConfig) -> AbstractContextManager[Any]:
@@ -55,11 +48,10 @@ def enter(config: DictConfig, regime: Regime) -> None:
     own_key = key(config, regime)
     check_writable(Path(config.paths.results) / "locks")
     with alone(config):
-        folder = _joined(config, own_key) or _free(Path(config.hydra.sweep.dir))
+        folder = _folder(config, own_key)
         with read_write(config.hydra):
             config.hydra.sweep.dir = str(folder)
-        state = state_of(folder) or State(key=own_key, failed=None)
-        _write(folder, {**state, "failed": None})
+        write_json(folder / STATE, seal({"key": own_key, "failed": None}))
 
 
 def key(config: DictConfig, regime: Regime) -> str:
@@ -104,8 +96,8 @@ def _content(paths: Iterable[Path]) -> str:
     return digest_of_files.hexdigest()
 
 
-def _joined(config: DictConfig, own_key: str) -> Path | None:
-    """Return the folder of the open sweep that this command joins; None if there is no such sweep.
+def _folder(config: DictConfig, own_key: str) -> Path:
+    """Return the folder of the open sweep that this command joins, or of a new sweep.
 
     Args:
         config: the config of the sweep.
@@ -116,49 +108,24 @@ def _joined(config: DictConfig, own_key: str) -> Path | None:
         SystemExit: hydra.sweep.dir was given, and its sweep has ended without failures.
     """
     given = Path(config.hydra.sweep.dir)
-    if not any(word.startswith("hydra.sweep.dir=") for word in config.hydra.overrides.hydra):
-        folders = sorted((path.parent for path in given.parent.glob(f"*/{STATE}")), reverse=True)
-        return next((folder for folder in folders if _is_open(folder, own_key)), None)
-    if (state := state_of(given)) is None:
-        return None
-    if state["key"] != own_key:
-        raise UserError(
-            f"hydra.sweep.dir={given}: another command, or another version, has begun a sweep there"
-        )
-    if state["failed"] == 0:
-        _say_that_it_has_ended(given)
-        sys.exit(0)
+    state = read_sealed(given / STATE) if (given / STATE).exists() else None
+    if any(word.startswith("hydra.sweep.dir=") for word in config.hydra.overrides.hydra):
+        if state and state["key"] != own_key:
+            raise UserError(
+                f"hydra.sweep.dir={given}: another command, or another version, has begun a sweep "
+                "there"
+            )
+        if state and state["failed"] == 0:
+            _say_that_it_has_ended(given)
+            sys.exit(0)
+        return given
+    for path in sorted(given.parent.glob(f"*/{STATE}"), reverse=True):
+        with suppress(UserError):  # a damaged sweep is not continued
+            if read_sealed(path) == {"key": own_key, "failed": None}:
+                return path.parent
+    while (given / STATE).exists():  # of another command in the same second
+        given = given.with_name(f"{given.name}_")
     return given
-
-
-def _is_open(folder: Path, own_key: str) -> bool:
-    with suppress(UserError):  # a damaged sweep is not continued
-        state = state_of(folder)
-        return state is not None and state["key"] == own_key and state["failed"] is None
-    return False
-
-
-def _free(folder: Path) -> Path:
-    """Return the folder, or if a sweep has started there, the folder with underscores appended."""
-    if not (folder / STATE).exists():
-        return folder
-    return _free(folder.with_name(f"{folder.name}_"))
-
-
-def state_of(folder: Path) -> State | None:
-    """Return the content of sweep.json; None if no sweep was started in the folder.
-
-    Raises:
-        UserError: the file is damaged.
-    """
-    with suppress(FileNotFoundError):
-        state: State = read_sealed(folder / STATE)
-        return state
-    return None
-
-
-def _write(folder: Path, state: State) -> None:
-    write_json(folder / STATE, seal(state))
 
 
 def once(config: DictConfig, path: Path, decide: Callable[[], Any]) -> Any:
@@ -198,7 +165,7 @@ def conclude(config: DictConfig, cells: int) -> int:
             print("Another worker is retrying failed cells and will end the sweep.")
         else:
             state["failed"] = end(config)
-            _write(folder, state)
+            write_json(folder / STATE, seal(state))
     return int(state["failed"] or 0)
 
 

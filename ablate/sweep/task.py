@@ -15,9 +15,7 @@ from typing import Any
 
 from hydra.core.utils import run_job, setup_globals
 from hydra.types import HydraContext
-from omegaconf import DictConfig
 
-from ablate.errors import UserError
 from ablate.process import (
     act_as_command,
     end_children,
@@ -46,22 +44,16 @@ class RunTask:
     folder: str = field(default_factory=os.getcwd)
     path: tuple[str, ...] = field(default_factory=lambda: tuple(sys.path))
 
-    @property
-    def config(self) -> DictConfig:
-        """The config of the run's arm."""
-        return self.cell.arm
-
     def __call__(self, place: Callable[[], None] | None = None) -> bool:
         """Execute the run unless it is done, or another process executes it; return whether the run
         was executed.
 
         The process of the run calls `place` first, which chooses its GPUs and cores.
         """
-        if os.getcwd() != self.folder:  # another machine
-            os.chdir(self.folder)
+        os.chdir(self.folder)  # on another machine, the current folder may differ
         sys.path[:] = self.path
-        limit_threads(self.config.threads)
-        lock = take(Path(self.config.paths.results) / "locks" / f"{self.cell.training}.lock")
+        limit_threads(self.cell.arm.threads)
+        lock = take(Path(self.cell.arm.paths.results) / "locks" / f"{self.cell.training}.lock")
         if lock is None:
             return False
         with lock:
@@ -89,7 +81,7 @@ def fail(cell: Cell, error: str) -> None:
 
 
 def execute(context: HydraContext, cell: Cell, place: Callable[[], None] | None) -> None:
-    """Execute a run with its output in a file; exit with status 1 if the run failed.
+    """Execute a run with its output in a file; a failed run also raises its error.
 
     Args:
         context: Hydra's context.
@@ -118,6 +110,4 @@ def execute(context: HydraContext, cell: Cell, place: Callable[[], None] | None)
         write_link(cell, done.return_value)
     except Exception as error:
         fail(cell, f"{type(error).__name__}: {error}")
-        if not isinstance(error, UserError):
-            raise
-        sys.exit(f"ablate: {error}")
+        raise

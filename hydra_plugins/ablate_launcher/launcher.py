@@ -57,8 +57,7 @@ class AblateLauncher(Launcher):
 
         Raises:
             UserError: a cell has a wrong config.
-            SystemExit: a cell failed, or other workers hold the remaining cells, and this worker
-                may not wait.
+            SystemExit: a cell failed.
         """
         from ablate.plan.power import say_doubts
         from ablate.sweep.launch import launch

@@ -6,7 +6,6 @@ import stat
 import threading
 import time
 from contextlib import ExitStack
-from unittest.mock import Mock
 
 import pytest
 import torch
@@ -39,14 +38,14 @@ def config(devices=1, n_jobs=None):
 
 
 def local(per_gpu=1, mps=False):
-    return Local(stay=True, per_gpu=per_gpu, mps=mps)
+    return Local(per_gpu=per_gpu, mps=mps)
 
 
 class Task:
     """A run that writes the environment of its process to a file."""
 
-    def __init__(self, path, devices=1, end=""):
-        self.path, self.config, self.end = path, config(devices), end
+    def __init__(self, path, end=""):
+        self.path, self.end = path, end
 
     def __call__(self, place=None):
         run_in_child(exec, TELL, {"place": place, "path": str(self.path), "end": self.end})
@@ -65,9 +64,9 @@ exec(end)
 """
 
 
-def environments(engine, tasks):
-    with engine.started(tasks[0].config) as submit:
-        assert all(future.result() for future in [submit(task) for task in tasks])
+def environments(engine, tasks, devices=1):
+    with engine.started(config(devices)):
+        assert all(future.result() for future in [engine.submit(task) for task in tasks])
     return [json.loads(task.path.read_text()) for task in tasks]
 
 
@@ -89,29 +88,30 @@ def test_a_sweep_uses_all_gpus(gpus, per_gpu, devices, n_jobs, size):
 
 def test_runs_take_the_gpus_in_turn_and_share_them_and_the_cores(gpus, monkeypatch):
     gpus("3", "GPU-a")
-    places = Places(["3", "GPU-a"], per_gpu=2)
+    places = Places(["3", "GPU-a"], per_gpu=2, devices=1)
     with ExitStack() as stack:
-        taken = [stack.enter_context(places.take(1)) for _ in range(4)]
+        taken = [stack.enter_context(places.take()) for _ in range(4)]
     assert [place.environment["CUDA_VISIBLE_DEVICES"] for place in taken] == ["3", "GPU-a"] * 2
     assert [place.cores for place in taken] == [[0, 1], [2, 3], [4, 5], [6, 7]]
 
 
 def test_a_run_on_two_devices_gets_two_gpus_as_soon_as_they_are_free(gpus):
     gpus("0", "1", "2")
-    places, order = Places(["0", "1", "2"], per_gpu=1), []
+    places, order = Places(["0", "1", "2"], per_gpu=1, devices=2), []
 
     def two():
-        with places.take(2) as place:
+        with places.take() as place:
             order.append(place.environment["CUDA_VISIBLE_DEVICES"])
 
     waiting = threading.Thread(target=two)
-    with places.take(1), places.take(1):
+    with places.take() as first:
+        assert first.environment["CUDA_VISIBLE_DEVICES"] == "0,1"
         waiting.start()
         waiting.join(0.1)
         assert order == []
     waiting.join()
     assert order == ["0,1"]
-    with places.take(None) as place:
+    with Places(["0", "1", "2"], per_gpu=1, devices=None).take() as place:
         assert place.environment["CUDA_VISIBLE_DEVICES"] == "0,1,2"
 
 
@@ -122,7 +122,7 @@ def test_the_processes_of_runs_see_their_gpus_and_a_run_that_dies_gives_them_bac
     seen = environments(local(per_gpu=2), tasks)
     assert {run["CUDA_VISIBLE_DEVICES"] for run in seen} == {"4", "5"}
     assert {run["CORES"] for run in seen} <= {"[0, 1]", "[2, 3]", "[4, 5]", "[6, 7]"}
-    both = environments(local(), [Task(tmp_path / "both", devices=2)])
+    both = environments(local(), [Task(tmp_path / "both")], devices=2)
     assert [(run["CUDA_VISIBLE_DEVICES"], run["CORES"]) for run in both] == [
         ("4,5", "[0, 1, 2, 3, 4, 5, 6, 7]")
     ]
@@ -131,8 +131,8 @@ def test_the_processes_of_runs_see_their_gpus_and_a_run_that_dies_gives_them_bac
 def test_a_sweep_that_is_stopped_ends_its_runs_and_goes_on_with_all_gpus(gpus, tmp_path):
     gpus("4", "5")
     engine, endless = local(), Task(tmp_path / "endless", end="import time; time.sleep(600)")
-    with pytest.raises(KeyboardInterrupt), engine.started(config()) as submit:
-        futures = [submit(task) for task in (endless, endless, Task(tmp_path / "never"))]
+    with pytest.raises(KeyboardInterrupt), engine.started(config()):
+        futures = [engine.submit(task) for task in (endless, endless, Task(tmp_path / "never"))]
         while not endless.path.exists():
             time.sleep(0.01)
         raise KeyboardInterrupt
@@ -144,12 +144,10 @@ def test_a_sweep_that_is_stopped_ends_its_runs_and_goes_on_with_all_gpus(gpus, t
 
 def test_runs_on_the_processor_have_no_place(gpus, tmp_path):
     gpus("0", "1")
-    placed, engine = [], local()
-    task = Mock(side_effect=lambda place: placed.append(place) or True)
-    task.config = config(n_jobs=1)
-    task.config.trainer.accelerator = "cpu"
-    with engine.started(task.config) as submit:
-        assert submit(task).result()
+    placed, engine, on_cpu = [], local(), config(n_jobs=1)
+    on_cpu.trainer.accelerator = "cpu"
+    with engine.started(on_cpu):
+        assert engine.submit(lambda place: placed.append(place) or True).result()
     assert placed == [None]
 
 
@@ -169,8 +167,8 @@ def test_the_service_runs_during_a_sweep_that_asks_for_it(gpus, tmp_path, monkey
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     for name in ("CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY"):
         monkeypatch.setenv(name, "")
-    with pytest.raises(UserError, match="engine.mps=true"):
-        local(mps=True).start(config())
+    with pytest.raises(UserError, match="engine.mps=true"), local(mps=True).started(config()):
+        pass
     program, log = tmp_path / "nvidia-cuda-mps-control", tmp_path / "log"
     program.write_text(
         f'#!/bin/sh\n[ "$1" ] || read -r word\necho "$1$word" "$CUDA_VISIBLE_DEVICES" >> {log}\n'

@@ -52,7 +52,7 @@ def test_a_look_waits_for_its_seeds_and_ends_arms(cells):
     done, left = [], []
     answers = iter([[{"variant": "a"}], []])
     worker = SimpleNamespace(
-        view=SimpleNamespace(expect=left.append),
+        work=SimpleNamespace(expect=left.append),
         sweep=SimpleNamespace(cells=cells, tune=None),
         run=lambda wanted: done.append([run.number for run in wanted]),
         look=lambda number: done.append(f"look {number}") or next(answers),

@@ -2,7 +2,7 @@
 
 import json
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -14,11 +14,12 @@ from hydra.types import HydraContext, RunMode
 from omegaconf import OmegaConf
 
 from ablate.config.location import CONF
+from ablate.console import Work
 from ablate.engine import Engine
 from ablate.errors import UserError
 from ablate.evidence.gather import gather
 from ablate.record import identity as source
-from ablate.record.files import seal, take, write_json
+from ablate.record.files import seal, write_json
 from ablate.record.identity import source_hash
 from ablate.record.results import Fingerprints, link_path
 from ablate.record.training import Record
@@ -26,7 +27,7 @@ from ablate.sweep import share
 from ablate.sweep.begin import begin, register_study
 from ablate.sweep.cell import Cell, plain_study
 from ablate.sweep.compose import Checked, PlannedSweep
-from ablate.sweep.launch import View, Worker
+from ablate.sweep.launch import Worker
 
 NO_CONTEXT = HydraContext(config_loader=Mock(), callbacks=Mock())
 EXPERIMENT = ("+experiment=preln_vs_postln", "study.tune=null")
@@ -61,14 +62,19 @@ class Here(Engine):
 
     workers = 1
 
-    def call(self, task):
-        return task()
+    def submit(self, task):
+        future = Future()
+        try:
+            future.set_result(task())
+        except RuntimeError as error:
+            future.set_exception(error)
+        return future
 
 
 @pytest.fixture
 def processes(monkeypatch):
     """Let a function of the cell say how the process of a run ends."""
-    monkeypatch.setattr("ablate.sweep.launch.POLL_SECONDS", 0.01)
+    monkeypatch.setattr("ablate.sweep.launch.HELD_SECONDS", 0.01)
 
     def end_as(end):
         monkeypatch.setattr(
@@ -90,13 +96,11 @@ def sweep(cells, tmp_path):
 def stage(sweep, processes):
     """Run one stage of three cells, whose processes end in these ways, in their order."""
 
-    def ran(*ends, again=True, stay=True):
-        following = iter(ends)
+    def ran(*ends, again=True):
+        following, work = iter(ends), Work("toy", 3)
         processes(lambda cell: next(following)(cell))
-        engine, view = Here(), View("toy", 3)
-        engine.stay = stay
-        with view, engine.started(sweep.config) as submit:
-            return Worker(sweep, engine, submit, view).run(sweep.cells[1:4], again), view
+        with work:
+            return Worker(sweep, Here(), work).run(sweep.cells[1:4], again), work
 
     return ran
 
@@ -118,8 +122,7 @@ def test_workers_that_race_execute_every_cell_once(sweep, processes, tmp_path):
         return 0
 
     def worker(_):
-        with ThreadPoolExecutor(1) as threads:
-            return Worker(sweep, Here(), threads.submit, View("toy", 6)).run(sweep.cells)
+        return Worker(sweep, Here(), Work("toy", 6)).run(sweep.cells)
 
     processes(slowly)
     with ThreadPoolExecutor(3) as workers:
@@ -140,24 +143,16 @@ def test_a_worker_waits_for_a_run_that_another_holds_and_takes_over(stage, cells
             lock.release()  # the other worker dies
         return well(cell)
 
-    links, view = stage(ends, ends, ends)
+    links, work = stage(ends, ends, ends)
     assert ran == [2, 3, 1]
-    assert view.done == 3 and len(links) == 3
-
-
-def test_a_worker_that_may_not_wait_leaves_while_another_holds_a_run(stage, cells, tmp_path):
-    well = ends_well(tmp_path)
-    with take(tmp_path / "locks" / f"{cells[1].training}.lock"), pytest.raises(SystemExit) as left:
-        stage(well, well, stay=False)
-    assert left.value.code == 0
-    assert [cell.number for cell in cells if cell.link.exists()] == [2, 3]
+    assert work.done == 3 and len(links) == 3
 
 
 def test_an_interrupted_run_is_executed_again_and_a_killed_run_failed(stage, tmp_path):
     well = ends_well(tmp_path)
-    links, view = stage(well, lambda cell: 143, lambda cell: -9, well)
+    links, work = stage(well, lambda cell: 143, lambda cell: -9, well)
     assert [link["status"] for link in links] == ["finished", "finished", "failed"]
-    assert (view.done, view.failed) == (3, 1)
+    assert work.done == 3
 
 
 @pytest.mark.parametrize("status", [255, 143])
@@ -193,16 +188,14 @@ def test_who_joins_runs_again_what_failed_or_is_not_what_it_would_be_now(
     done(cells[1], tmp_path, "failed", error="no space")
     done(cells[2], tmp_path, identity="read now")
     done(cells[3], tmp_path, identity="read before")
-    links, view = stage(well, well)
+    links, work = stage(well, well)
     assert [link["status"] for link in links] == ["finished"] * 3
-    assert view.done == 3
+    assert work.done == 3
     assert "cell 2: finished, 1 s (earlier, or another worker)" in capsys.readouterr().err
     for cell in cells:
         done(cell, tmp_path, "failed", error="no space")
-    path = link_path(tmp_path, 3)
-    path.write_text(path.read_text().replace("no space", "nothing"))  # damaged
-    links, _ = stage(well, again=False)
-    assert [link["status"] for link in links] == ["failed", "failed", "finished"]
+    links, _ = stage(again=False)
+    assert [link["status"] for link in links] == ["failed"] * 3
 
 
 def executed(folder, source):
