@@ -12,7 +12,6 @@ import math
 import mmap
 import os
 import re
-import shutil
 import uuid
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -116,12 +115,6 @@ def write_arrays(path: Path, arrays: "dict[str, np.ndarray]") -> None:
     write_bytes(path, packed.getvalue())
 
 
-def copy_text(source: Path, target: Path) -> None:
-    """Copy a text file, if it exists."""
-    if source.exists():
-        write_text(target, source.read_text(encoding="utf-8"))
-
-
 def write_text(path: Path, text: str) -> None:
     """Write a file atomically: a temporary file is renamed over it."""
     write_bytes(path, text.encode())
@@ -149,13 +142,6 @@ def write_bytes(path: Path, content: bytes) -> None:
 def unfinished(path: Path) -> Path:
     """Return a new temporary name under which to write `path`."""
     return path.with_name(f".{path.name}.{uuid.uuid4().hex}@")
-
-
-def clear_unfinished(folder: Path) -> None:
-    """Remove the temporary files of killed processes; no other process may write in the folder."""
-    for path in folder.glob(".*@*"):
-        with suppress(OSError):  # the folder is read-only
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def write_tensors(path: Path, state: Mapping[str, object]) -> str:
@@ -271,17 +257,8 @@ def read_log(path: Path) -> str:
 
     Bytes that are not UTF-8 are replaced, so that the later check of each line finds the damaged
     line.
-
-    Raises:
-        UserError: the file exists but cannot be read.
     """
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return ""
-    except OSError as error:
-        reason = error.strerror or error
-        raise UserError(f"{path} cannot be read ({reason}): restore it") from error
+    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 
 def append_line(path: Path, line: str) -> None:
@@ -338,13 +315,10 @@ def acquire(path: Path, work: str) -> AbstractContextManager[Any]:
     Raises:
         OSError: the file cannot be written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(path)
-    try:
-        return lock.acquire(timeout=0)
-    except Timeout:
-        print(f"another process is {work}; waiting for {path}", flush=True)
-        return lock.acquire()
+    if (lock := take(path)) is not None:
+        return lock
+    print(f"another process is {work}; waiting for {path}", flush=True)
+    return FileLock(path).acquire()
 
 
 def take(path: Path) -> AbstractContextManager[Any] | None:

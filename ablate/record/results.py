@@ -104,9 +104,7 @@ def read_sealed(path: Path) -> Any:
     """
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise
-    except (OSError, ValueError) as error:
+    except ValueError as error:
         raise UserError(f"{path} is damaged ({type(error).__name__})") from None
     if not check_seal(record):
         raise UserError(f"{path} is damaged or was edited (its checksum does not match)")
@@ -132,24 +130,12 @@ def read_result(folder: Path, identity: str | None = None) -> Result | None:
             f"{folder / RESULT} belongs to another run, {result['identity']}: remove the folder"
         )
     for name, digest in result["files"].items():
-        if not lies_in(folder / name, folder):
-            raise UserError(
-                f"{folder / RESULT} lists {name}, which is outside of {folder}: remove {folder}"
-            )
-        check_file(folder / name, digest)
+        path = folder / name
+        if not lies_in(path, folder):
+            raise UserError(f"{folder / RESULT} lists {name}, which is outside of {folder}")
+        if not path.is_file() or digest_of(path) != digest:
+            raise UserError(f"{path} is damaged or was edited: it has not the digest in {RESULT}")
     return result
-
-
-def check_file(path: Path, digest: str) -> None:
-    """Raise UserError for a file that is missing or has a different SHA-256."""
-    try:
-        same = digest_of(path) == digest
-    except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror})") from None
-    if not same:
-        raise UserError(
-            f"{path} is damaged or was edited (its SHA-256 differs from the one in {RESULT})"
-        )
 
 
 def link_path(sweep: Path, number: int) -> Path:

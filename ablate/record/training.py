@@ -35,7 +35,6 @@ from ablate.record.files import (
     append_line,
     check_links,
     check_writable,
-    clear_unfinished,
     digest,
     seal,
     write_arrays,
@@ -91,11 +90,6 @@ class RecordFolder:
             say_once(f"{error}: the run will be repeated")
             return None
         return result if result and result["status"] in RESULTS else None
-
-    def tidy(self) -> None:
-        """Remove temporary files of killed processes; no other process may use this folder."""
-        for folder in (self.folder, *self.folder.glob("*/"), *self.folder.glob("tests/*/")):
-            clear_unfinished(folder)
 
     def clear(self, *, keep: tuple[str, ...] = ()) -> None:
         """Create the folder if necessary, and remove its content except the names in `keep`."""
@@ -270,8 +264,6 @@ class Record(RecordFolder):
             lock = acquire(locks / f"{self.identity}.lock", "executing this run")
         with lock:
             check_links(self.folder, self.folder.parent)
-            if self.writes:
-                self.tidy()
             yield
 
     def stored_result(self) -> Result | None:

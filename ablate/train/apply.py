@@ -275,11 +275,12 @@ def evaluate(job: Job, trainer: pl.Trainer, task: Training, record: Record) -> R
     if config.weights == "initial":
         task.load_initial()
     task.fix_weights()
+    scored = task.evaluations["test"]
     for split in config.test_splits:
         task.split = split
         with tests.phase("test"):
             trainer.test(task, dataloaders=task.data.evaluation_loader(split), verbose=False)
-        made = task.evaluation.hypotheses(), task.evaluation.statistics()
+        made = scored.hypotheses(), scored.statistics()
         count, groups = task.data.scored_lines(split), task.data.groups(split)
         tests.keep(split, *made, groups and groups[:count])
         sides = task.data.sources(split)[:count], made[0], task.data.references(split)[:count]
@@ -297,7 +298,7 @@ def evaluate(job: Job, trainer: pl.Trainer, task: Training, record: Record) -> R
         tokens = min(TOKENS, config.budget.steps)  # a short run has learned little to show
         drawn = {"count": SAMPLES, "tokens": tokens, "seed": seed_of(config)}
         tests.keep_samples(writer("", sampling=SAMPLING, **drawn))
-    about = {"signatures": task.evaluation.signatures(), "weights": record.weights_digest}
+    about = {"signatures": scored.signatures(), "weights": record.weights_digest}
     return tests.finish("finished", task.measured, **about)
 
 

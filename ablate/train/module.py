@@ -46,9 +46,10 @@ class Training(pl.LightningModule):
             stack.ignores_padding = not counts_padding
         self.data = data
         language = data.languages[1]
-        # A dictionary hides these modules from Lightning. For true 16 and 64 bits, Lightning would
-        # cast them to that precision, but the sums of scores must keep their types.
-        self._evaluations = {
+        # These modules compute the scores of validation and of tests. A dictionary hides them from
+        # Lightning: for true 16 and 64 bits, Lightning would cast them to that precision, but the
+        # sums of scores must keep their types.
+        self.evaluations = {
             "validation": job.task.evaluation(language, thorough=False),
             "test": job.task.evaluation(language, thorough=True),
         }
@@ -74,23 +75,9 @@ class Training(pl.LightningModule):
         return twin
 
     @property
-    def validation(self) -> Evaluation:
-        """The object that computes the scores of validation."""
-        return self._evaluations["validation"]
-
-    @property
-    def evaluation(self) -> Evaluation:
-        """The object that computes the scores of tests."""
-        return self._evaluations["test"]
-
-    @property
     def diverged(self) -> bool:
         """Whether a gradient was not finite; on a GPU, reading this waits for the device."""
         return bool(self.failed)
-
-    @diverged.setter
-    def diverged(self, value: bool) -> None:
-        self.failed = torch.tensor(float(value))
 
     @property
     def steps(self) -> int:
@@ -262,28 +249,28 @@ class Training(pl.LightningModule):
         """Prepare the object that computes the scores of validation."""
         if self.trainer.state.fn == TrainerFn.FITTING:
             self._end_if_diverged()
-        self._begin(self.validation, "validation")
+        self._begin(self.evaluations["validation"], "validation")
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         """Score the references of a batch, and the translations that the search outputs."""
-        self._evaluate(batch, self.validation, self.job.validation_search)
+        self._evaluate(batch, self.evaluations["validation"], self.job.validation_search)
 
     def on_validation_epoch_end(self) -> None:
         """Log the scores of validation, such as val/nll."""
-        self._conclude(self.validation, "val")
+        self._conclude(self.evaluations["validation"], "val")
         self.validated = self.global_step
 
     def test_step(self, batch: Batch, batch_idx: int) -> None:
         """Score the references of a batch, and the translations that the search outputs."""
-        self._evaluate(batch, self.evaluation, self.job.search)
+        self._evaluate(batch, self.evaluations["test"], self.job.search)
 
     def on_test_epoch_start(self) -> None:
         """Prepare the object that computes the scores of the tested split."""
-        self._begin(self.evaluation, self.split)
+        self._begin(self.evaluations["test"], self.split)
 
     def on_test_epoch_end(self) -> None:
         """Log the scores of the tested split."""
-        self._conclude(self.evaluation, self.split)
+        self._conclude(self.evaluations["test"], self.split)
 
     def _logs(self) -> bool:
         """Return whether the trainer logs metrics at this training step.

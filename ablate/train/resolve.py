@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -84,12 +84,16 @@ def construct_callbacks(config: DictConfig) -> Mapping[str, Callback]:
     """Return the callbacks of the config node `callbacks`, by their keys in this node.
 
     Raises:
-        UserError: a callback rejects its arguments.
+        UserError: a callback rejects its arguments, or cannot be resumed.
     """
     callbacks = {str(key): construct(node) for key, node in config.callbacks.items()}
-    for callback in callbacks.values():
+    for key, callback in callbacks.items():
         if isinstance(callback, StochasticWeightAveraging):
-            repair_averaging(callback)
+            raise UserError(
+                f"callbacks.{key}: Lightning cannot resume StochasticWeightAveraging within an "
+                "epoch, and replaces the weights of a run that ends before its first average; "
+                "choose pytorch_lightning.callbacks.EMAWeightAveraging"
+            )
     return callbacks
 
 
@@ -135,15 +139,10 @@ def shorten(config: DictConfig) -> DictConfig | None:
 NODES = {"MASTER_ADDR", "MASTER_PORT", "NODE_RANK"}
 
 
-def with_argument(
-    function: Callable[..., Any], name: str, kind: Any, default: object
-) -> inspect.Signature:
-    """Return the signature of a function with a further named argument."""
-    signature = inspect.signature(function)
-    argument = inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind
-    )
-    return signature.replace(parameters=[*signature.parameters.values(), argument])
+SIGNATURE = inspect.signature(pl.Trainer)
+COMPILE = inspect.Parameter(
+    "compile", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=bool | str
+)
 
 
 class Trainer(pl.Trainer):
@@ -155,7 +154,7 @@ class Trainer(pl.Trainer):
         **arguments: all arguments of Lightning's trainer.
     """
 
-    __signature__ = with_argument(pl.Trainer, "compile", bool | str, False)
+    __signature__ = SIGNATURE.replace(parameters=[*SIGNATURE.parameters.values(), COMPILE])
 
     def __init__(self, *, compile: bool | str = False, **arguments: Any) -> None:
         """Create Lightning's trainer, without the argument `compile`."""
@@ -256,27 +255,6 @@ def check_ignored(trainer: pl.Trainer, settings: DictConfig) -> None:
             f"trainer.gradient_clip_algorithm={algorithm} clips nothing without "
             "trainer.gradient_clip_val: set both, or neither"
         )
-
-
-def repair_averaging(callback: StochasticWeightAveraging) -> None:
-    """Repair two faults of Lightning in a callback that averages the weights of epochs.
-
-    In a run that is resumed within an epoch, Lightning continues the average at the next epoch
-    only, with the learning rate of the schedule until then. In a run that ends before its first
-    average, it replaces the trained weights by the initial weights.
-    """
-    end = callback.on_train_end
-
-    def on_train_start(trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        if callback._scheduler_state is not None:  # from a saved state
-            callback.on_train_epoch_start(trainer, pl_module)
-
-    def on_train_end(trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        if callback.n_averaged or callback._init_n_averaged:
-            end(trainer, pl_module)
-
-    callback.on_train_start = on_train_start  # type: ignore[method-assign]
-    callback.on_train_end = on_train_end  # type: ignore[method-assign]
 
 
 def hush_lightning() -> None:

@@ -41,16 +41,11 @@ def precision_plugin(precision: str, device: str | torch.device) -> Precision:
     The method `convert_module` gives a model the types of the run, and `forward_context` returns
     the context in which the trainer calls the model.
     """
-    match precision:
-        case "16-mixed" | "bf16-mixed":
-            return MixedPrecision(precision, torch.device(device).type)
-        case "16-true" | "bf16-true":
-            return HalfPrecision(precision)
-        case "64-true":
-            return DoublePrecision()
-        case "32-true":
-            return Precision()
-    raise ValueError(f"trainer.precision={precision} is unknown")
+    if precision.endswith("-mixed"):
+        return MixedPrecision(precision, torch.device(device).type)
+    if precision in ("16-true", "bf16-true"):
+        return HalfPrecision(precision)
+    return {"32-true": Precision, "64-true": DoublePrecision}[precision]()
 
 
 VALUES = ("seed", "replicate", "threads", "products")  # single keys of a config that are used

@@ -55,15 +55,6 @@ class Interruption:
         for number, handler in self._earlier.items():
             _handle(number, handler)
 
-    def release(self) -> None:
-        """Let signals end the process at once, until `defer` is called.
-
-        The operating system's default handlers end it. A handler in Python would not run while a C
-        library waits for other machines.
-        """
-        for number in SIGNALS:
-            _handle(number, signal.SIG_DFL)
-
     def defer(self, *, deferred: bool) -> None:
         """Choose what a signal does: with `deferred`, it is held until `leave` is called; without,
         it ends the process at once, also if it is held already.
@@ -247,7 +238,7 @@ class StateKeeper(Checkpoint):
         state: RunState = checkpoint[OWN]
         self._batches, self._random = state["batches"], state["random"]
         trainer.should_stop = state["should_stop"]
-        pl_module.diverged = state["diverged"]
+        pl_module.failed = torch.tensor(float(state["diverged"]))
         pl_module.measured = state["measured"]
         pl_module.validated = state["validated"]
 

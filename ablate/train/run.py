@@ -68,8 +68,6 @@ def run(job: Job, longer: Longer | None = None) -> Outcome:
         if job.probe is not None:
             result, trained = measure_untrained(job, model, record), True
         else:
-            if job.config.trainer.num_nodes > 1:  # the other processes may come late
-                interruption.release()
             states: list[Callback] = [StateKeeper(record, interruption)]
             states += [HandOver(job, record, longer)] if longer else []
             result, trained = train_and_test(job, model, data, record, states)

@@ -9,7 +9,6 @@ on, the logger is replaced by Lightning's `DummyLogger`, which accepts every cal
 import inspect
 import sys
 import time
-from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -144,7 +143,7 @@ Loggers = Mapping[str, Callable[..., Logger]]  # factories, by their keys in the
 LEFT_OUT = ("epoch", SPEED)
 
 
-class RecordLogger(Logger):
+class RecordLogger(DummyLogger):
     """A logger that appends metrics to the file metrics.jsonl in the run's folder.
 
     Every run has this logger, whatever the config sets for `logger`.
@@ -156,24 +155,14 @@ class RecordLogger(Logger):
 
     @property
     def name(self) -> str:
-        """The logger's name."""
+        """The name of the folder in which Lightning's callbacks write files."""
         return "record"
-
-    @property
-    def version(self) -> str:
-        """The run's identity, a digest of its config."""
-        return self.record.identity
 
     @rank_zero_only
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
         """Append the metrics to the file as a JSON line."""
         values = {k: float(v) for k, v in metrics.items() if k not in LEFT_OUT}
         self.record.log(values, self.steps_done())
-
-    def log_hyperparams(
-        self, params: dict[str, object] | Namespace, *args: Any, **kwargs: Any
-    ) -> None:
-        """Do nothing: the run's folder already contains the config."""
 
 
 class Tracking(Callback):

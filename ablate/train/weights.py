@@ -67,7 +67,7 @@ class WeightKeeper(Callback):
         if self.checkpoint.tested != "best" or trainer.state.fn != TrainerFn.FITTING:
             return
         assert isinstance(pl_module, Training)  # the module that a run trains
-        nll = pl_module.validation.compute()["nll"]
+        nll = pl_module.evaluations["validation"].compute()["nll"]
         if self.best is None or nll < self.best:
             self.best = math.inf if math.isnan(nll) else nll
             if self._writes:

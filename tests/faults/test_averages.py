@@ -24,18 +24,13 @@ CALLBACKS = {
         f"+callbacks.mean._target_={LIGHTNING}.EMAWeightAveraging",
         "+callbacks.mean.decay=0.5",
     ),
-    "swa": (
-        f"+callbacks.mean._target_={LIGHTNING}.StochasticWeightAveraging",
-        *("+callbacks.mean.swa_lrs=0.01", "+callbacks.mean.swa_epoch_start=2"),
-    ),
     "own": ("+callbacks.mean._target_=tests.faults.averages.Average", "trust=[tests]"),
 }
 AVERAGE = ("checkpoint.tested=average", "checkpoint.every=2", "checkpoint.average=3")
 TESTED = {"last": (), "best": ("checkpoint.tested=best",), "average": AVERAGE}
 FASTER = ("optimizer.lr=0.01", "search=greedy")
 FEW = [("ema", "best"), ("own", "last")]
-CASES = [*FEW, ("swa", "average")]
-pytestmark = pytest.mark.filterwarnings("ignore:SWA is currently")
+CASES = [*FEW, ("ema", "average")]
 SLOW = pytest.mark.slow
 cases = pytest.mark.parametrize(
     ("name", "tested"), [c if c in FEW else pytest.param(*c, marks=SLOW) for c in CASES]
@@ -50,12 +45,6 @@ LIVES = (
     (Training, "test_step", 1, True),
     (Training, "on_test_epoch_end", 1, True),
 )
-
-
-def test_an_average_that_never_begins_leaves_the_trained_weights(whole):
-    late = (*CALLBACKS["swa"][:-1], "+callbacks.mean.swa_epoch_start=99")
-    with_callback, plain = whole(*late, *FASTER), whole(*FASTER)
-    assert with_callback["metrics"] == plain["metrics"]
 
 
 def test_a_copy_of_a_module_has_weights_of_its_own_and_shares_the_data(compose, small):

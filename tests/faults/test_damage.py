@@ -9,7 +9,7 @@ from ablate.errors import UserError
 from ablate.evidence.checks import write_about
 from ablate.evidence.gather import gather, kept
 from ablate.process import say_once
-from ablate.record.files import seal, unfinished, write_json
+from ablate.record.files import seal, write_json
 from ablate.train.module import Training
 from ablate.train.restore import restore
 
@@ -110,19 +110,6 @@ def test_evidence_is_not_gathered_from_what_was_changed(finished, copied, sweep)
     link.write_text(link.read_text().replace('"val/nll": ', '"val/nll": 1', 1))
     with pytest.raises(UserError, match=r"0000\.json is damaged or was edited"):
         gather(folder)
-
-
-def test_what_a_killed_process_was_writing_goes_when_its_run_is_opened_again(go, copied):
-    folder, tests = copied("killed")
-    names = [
-        unfinished(part / name)
-        for part in (folder, tests)
-        for name in ("result.json", "identity.json")
-    ]
-    for path in names:
-        path.touch()
-    assert go("killed")["reused"]
-    assert not any(path.exists() for path in names)
 
 
 @SLOW

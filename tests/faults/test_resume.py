@@ -1,11 +1,9 @@
 """A run that was killed goes on to the numbers of one that was not, bit for bit."""
 
 import os
-import shutil
 import signal
 
 import pytest
-import torch
 
 from ablate.record import files
 from ablate.train.module import Training
@@ -121,31 +119,6 @@ def cut(path):
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
-DAMAGES = {
-    "it is damaged": lambda folder: cut(folder / "checkpoints" / "last.ckpt"),
-    "another run": lambda folder: _rename(folder / "checkpoints" / "last.ckpt"),
-}
-
-
-def _rename(path):
-    state = torch.load(path, weights_only=True)
-    state["ablate"]["identity"] = "other"
-    torch.save(state, path)
-
-
 def test_metrics_that_were_cut_are_those_of_the_state(go, left, half, whole):
     cut(half / "metrics.jsonl")
     assert left(go("half")) == left(whole())
-
-
-@pytest.mark.slow
-def test_a_state_of_no_use_is_named_and_the_run_starts_anew(go, left, half, tmp_path, capfd, whole):
-    whole = left(whole())
-    for words, damage in DAMAGES.items():
-        shutil.copytree(half, tmp_path / words / "runs" / half.name)
-        damage(tmp_path / words / "runs" / half.name)
-        capfd.readouterr()
-        result = go(words)
-        (line,) = [line for line in capfd.readouterr().out.splitlines() if "last.ckpt" in line]
-        assert words in line
-        assert left(result) == whole

@@ -70,6 +70,9 @@ def test_several_loggers_of_lightning_and_of_the_user(go, tmp_path, capsys):
     assert "logged val/nll" in printed.out and "warning" not in printed.err
 
 
+SWA = "_target_=pytorch_lightning.callbacks.StochasticWeightAveraging"
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -78,6 +81,10 @@ def test_several_loggers_of_lightning_and_of_the_user(go, tmp_path, capsys):
         (
             ["metric=exact_match", "model=decoder_only", "task=language_model"],
             r"metric\.exact_match cannot be used with task LanguageModel",
+        ),
+        (
+            [f"+callbacks.mean.{word}" for word in (SWA, "swa_lrs=0.1")],
+            r"callbacks\.mean: .*EMAWeightAveraging",
         ),
         (["trainer.callbacks=[]"], r"trainer\.callbacks.*callbacks=\[early_stopping"),
     ],

@@ -1,4 +1,4 @@
-"""What is written can be told from what was changed since, and what was never finished goes."""
+"""What is written can be told from what was changed since."""
 
 import math
 
@@ -7,7 +7,7 @@ import torch
 
 from ablate.errors import UserError
 from ablate.record import files
-from ablate.record.files import check_seal, clear_unfinished, read_tensors, seal, write_json
+from ablate.record.files import check_seal, read_tensors, seal, write_json
 from ablate.record.results import read_sealed
 
 RECORD = {
@@ -66,11 +66,3 @@ def test_tensors_of_a_file_that_is_cut_are_refused(tmp_path):
         path.write_bytes(path.read_bytes()[:size])
         with pytest.raises(ValueError):
             read_tensors(path)
-
-
-def test_what_killed_processes_have_left_is_cleared(tmp_path):
-    (tmp_path / ".tokens.7@another-machine").mkdir()
-    for name in (files.unfinished(tmp_path / "a").name, ".tokens.7@another-machine/ids", ".keep"):
-        (tmp_path / name).touch()
-    clear_unfinished(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == [".keep"]

@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> None:
         return
     from ablate.console import make_console
     from ablate.evidence.checks import ANALYSIS_LOG, keep
-    from ablate.record.files import check_links, copy_text, writing
+    from ablate.record.files import check_links, write_text, writing
     from ablate.report.content import announce_report
     from ablate.report.write import write_files, write_tables
     from ablate.sweep.load import evidence_to_judge
@@ -71,7 +71,8 @@ def run(arguments: argparse.Namespace) -> None:
     with writing(target):
         if arguments.to:
             for name in (ANALYSIS_LOG, RESULT):
-                copy_text(source / name, target / name)
+                if (source / name).exists():
+                    write_text(target / name, (source / name).read_text(encoding="utf-8"))
             evidence.save(target)  # its seal covers the log
             keep(target, evidence)
         write_files(evidence, verdict, target)
