@@ -11,7 +11,7 @@ needs them.
 import signal
 import sys
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -42,7 +42,6 @@ from ablate.sweep.tuning import WIDENINGS, tuned_jobs, wider_jobs
 from ablate.verdict.conclude import needed
 
 HELD_SECONDS = 1.0  # interval for checking whether another worker still holds a run
-INTERRUPTIONS = 3  # maximum number of interruptions of a run, which its own code may cause
 
 
 def launch(
@@ -225,10 +224,9 @@ class Worker:
     def _as_completed(self, cells: Sequence[Cell]) -> Iterator[tuple[Cell, bool]]:
         """Execute the runs, and yield each run that is done, and whether this worker executed it.
 
-        A run that another worker holds, or that was interrupted, is submitted again.
+        A run that another worker holds is submitted again.
         """
-        waiting, interrupted = deque(cells), Counter[int]()
-        running: list[tuple[Any, Cell]] = []
+        waiting, running = deque(cells), list[tuple[Any, Cell]]()
         size = self.engine.size(self.sweep.config)
         while waiting or running:
             while waiting and len(running) < size:
@@ -239,22 +237,16 @@ class Worker:
                     running.append((self.engine.submit(RunTask(self.sweep.context, cell)), cell))
             ended = [(job, cell) for job, cell in running if job.done()]
             running = [each for each in running if each not in ended]
-            any_executed = False
+            held = [cell for job, cell in ended if not (job.exception() or job.result())]
             for job, cell in ended:
-                error = job.exception()  # of another machine
-                executed = bool(error or job.result())
-                any_executed |= executed
-                if error and not cell.link.exists():
-                    fail(cell, f"{type(error).__name__}: {error}")
-                interrupted[cell.number] += executed
-                if interrupted[cell.number] == INTERRUPTIONS and not cell.link.exists():
-                    fail(cell, f"the process was interrupted {INTERRUPTIONS} times")
+                if cell not in held and not cell.link.exists():
+                    fail(cell, repr(job.exception() or "the process was interrupted"))
                 if cell.link.exists():
-                    yield cell, executed
+                    yield cell, cell not in held
                 else:
                     waiting.append(cell)
-            if not any_executed:
-                time.sleep(HELD_SECONDS if ended else self.engine.poll_seconds)
+            if len(held) == len(ended):
+                time.sleep(HELD_SECONDS if held else self.engine.poll_seconds)
 
     def _outcome_is_valid(self, cell: Cell, *, again: bool) -> bool:
         """Return whether a run has no stored outcome, or an outcome that is valid for its present

@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import re
-import sys
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
@@ -43,7 +42,6 @@ def enter(config: DictConfig, regime: Regime) -> None:
 
     Raises:
         UserError: hydra.sweep.dir was given, and another command has started a sweep there.
-        SystemExit: hydra.sweep.dir was given, and its sweep has ended without failures.
     """
     own_key = key(config, regime)
     check_writable(Path(config.paths.results) / "locks")
@@ -105,19 +103,14 @@ def _folder(config: DictConfig, own_key: str) -> Path:
 
     Raises:
         UserError: hydra.sweep.dir was given, and another command has started a sweep there.
-        SystemExit: hydra.sweep.dir was given, and its sweep has ended without failures.
     """
     given = Path(config.hydra.sweep.dir)
-    state = read_sealed(given / STATE) if (given / STATE).exists() else None
     if any(word.startswith("hydra.sweep.dir=") for word in config.hydra.overrides.hydra):
-        if state and state["key"] != own_key:
+        if (given / STATE).exists() and read_sealed(given / STATE)["key"] != own_key:
             raise UserError(
                 f"hydra.sweep.dir={given}: another command, or another version, has begun a sweep "
                 "there"
             )
-        if state and state["failed"] == 0:
-            _say_that_it_has_ended(given)
-            sys.exit(0)
         return given
     for path in sorted(given.parent.glob(f"*/{STATE}"), reverse=True):
         with suppress(UserError):  # a damaged sweep is not continued
@@ -160,14 +153,10 @@ def conclude(config: DictConfig, cells: int) -> int:
     with alone(config):
         state = read_sealed(folder / STATE)
         if state["failed"] is not None:
-            _say_that_it_has_ended(folder)
+            print(f"Another worker has ended this sweep; its verdicts are in {folder}.")
         elif len(list((folder / "cells").glob("*.json"))) < cells:
             print("Another worker is retrying failed cells and will end the sweep.")
         else:
             state["failed"] = end(config)
             write_json(folder / STATE, seal(state))
     return int(state["failed"] or 0)
-
-
-def _say_that_it_has_ended(folder: Path) -> None:
-    print(f"Another worker has ended this sweep; its verdicts are in {folder}.")

@@ -148,19 +148,10 @@ def test_a_worker_waits_for_a_run_that_another_holds_and_takes_over(stage, cells
     assert work.done == 3 and len(links) == 3
 
 
-def test_an_interrupted_run_is_executed_again_and_a_killed_run_failed(stage, tmp_path):
-    well = ends_well(tmp_path)
-    links, work = stage(well, lambda cell: 143, lambda cell: -9, well)
-    assert [link["status"] for link in links] == ["finished", "finished", "failed"]
-    assert work.done == 3
-
-
-@pytest.mark.parametrize("status", [255, 143])
-def test_a_run_whose_own_code_ends_its_process_is_not_repeated_without_end(stage, tmp_path, status):
-    well = ends_well(tmp_path)
-    links, _ = stage(well, *[lambda cell: status] * 9)
+def test_a_run_whose_process_is_interrupted_or_killed_has_failed(stage, tmp_path):
+    links, work = stage(ends_well(tmp_path), lambda cell: 143, lambda cell: -9)
     assert [link["status"] for link in links] == ["finished", "failed", "failed"]
-    assert all("interrupted" in link["error"] for link in links[1:])
+    assert work.done == 3
 
 
 def test_a_run_that_is_lost_on_another_machine_failed_unless_it_had_ended(stage, tmp_path):
@@ -284,7 +275,7 @@ def test_the_same_command_after_a_change_of_the_users_code_begins_a_separate_swe
     assert folder(command(words)) != sweep
 
 
-def test_workers_of_a_folder_that_is_named_leave_when_it_has_ended(command, tmp_path, monkeypatch):
+def test_only_the_same_command_joins_a_sweep_whose_folder_is_named(command, tmp_path, monkeypatch):
     named = [f"hydra.sweep.dir={tmp_path / 'mine'}"]
     config = command(hydra_overrides=named)
     assert folder(config) == tmp_path / "mine"
@@ -295,11 +286,6 @@ def test_workers_of_a_folder_that_is_named_leave_when_it_has_ended(command, tmp_
     monkeypatch.setattr("ablate.sweep.end.end", lambda config: 1)
     share.conclude(config, 0)  # a run failed: it is tried again
     assert folder(command(hydra_overrides=named)) == tmp_path / "mine"
-    monkeypatch.setattr("ablate.sweep.end.end", lambda config: 0)
-    share.conclude(config, 0)
-    with pytest.raises(SystemExit) as left:
-        start(command(hydra_overrides=named))
-    assert left.value.code == 0
 
 
 def test_what_is_decided_once_is_decided_for_all(command, tmp_path):
