@@ -240,7 +240,7 @@ class Worker:
             held = [cell for job, cell in ended if not (job.exception() or job.result())]
             for job, cell in ended:
                 if cell not in held and not cell.link.exists():
-                    fail(cell, repr(job.exception() or "the process was interrupted"))
+                    fail(cell, str(job.exception() or "the process was interrupted"))
                 if cell.link.exists():
                     yield cell, cell not in held
                 else:
