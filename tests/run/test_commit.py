@@ -26,35 +26,19 @@ def repository(tmp_path, monkeypatch):
     return git
 
 
-def committed(git):
-    git("add", "ablate")
-    git("commit", "-m", "first")
-    return git("rev-parse", "HEAD")
-
-
-def test_a_clean_checkout_has_its_commit_whatever_lies_beside_the_package(repository, tmp_path):
-    number = committed(repository)
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results" / "notes").touch()
-    assert environment.source_commit() == number
-
-
-@pytest.mark.parametrize("file", ["__init__.py", "new.py", "conf/new.yaml"])
-def test_changed_files_are_told(repository, tmp_path, file):
-    number = committed(repository)
-    (tmp_path / "ablate" / file).write_text("a = 1\n")
-    assert environment.source_commit() == f"{number}+changes"
-
-
 @pytest.mark.parametrize(
     ("file", "changed"),
-    [("NAME/probe.py", True), ("conf/new.yaml", True), ("NAME/runs.jsonl", False)],
+    [
+        *((f"ablate/{name}", True) for name in ("__init__.py", "new.py", "conf/new.yaml")),
+        *(("experiments/NAME/probe.py", True), ("experiments/NAME/runs.jsonl", False)),
+        ("results/notes", False),
+    ],
 )
-def test_changed_code_of_the_catalogue_is_told_and_new_evidence_is_not(
-    repository, tmp_path, file, changed
-):
-    number = committed(repository)
-    path = tmp_path / "experiments" / file
-    path.parent.mkdir(parents=True)
+def test_changed_code_is_told_and_new_results_are_not(repository, tmp_path, file, changed):
+    repository("add", "ablate")
+    repository("commit", "-m", "first")
+    number = repository("rev-parse", "HEAD")
+    path = tmp_path / file
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("a = 1\n")
     assert environment.source_commit() == number + "+changes" * changed
