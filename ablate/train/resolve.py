@@ -30,7 +30,6 @@ from ablate.config.check import check, is_component
 from ablate.config.construct import building, construct
 from ablate.config.settle import settle
 from ablate.errors import UserError
-from ablate.process import say_once
 from ablate.record.files import check_name
 from ablate.record.identity import read_source
 from ablate.train.compatibility import check_compatibility
@@ -207,8 +206,6 @@ def check_trainer(job: Job) -> None:
             enable_progress_bar=False,
             enable_model_summary=False,
         )
-    if job.config.trainer.get("compile") == "reduce-overhead":
-        say_once("trainer.compile=reduce-overhead has not been tested on any GPU")
     check_launcher(trainer)
     check_ignored(trainer, job.config.trainer)
     check_nodes(trainer)
