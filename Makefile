@@ -12,7 +12,8 @@ EXPERIMENTS ?= $(filter-out %_multi30k speedrun, $(patsubst experiments/%/study.
 ALL = $(filter-out %_multi30k, $(notdir $(basename $(wildcard conf/experiment/*.yaml experiments/conf/experiment/*.yaml))))
 
 REPORTS = tests/report/test_committed.py
-FAST = tests/package/test_structure.py tests/config/test_limits.py tests/config/test_errors.py \
+SHAPED = tests/model tests/reference tests/search tests/metric
+FAST = tests/package/test_structure.py tests/config/test_refused.py tests/config/test_annotations.py \
   tests/run/test_identity.py tests/verdict/test_layers.py tests/ledger/test_headline.py \
   tests/lab/test_pages.py $(REPORTS)::test_committed_report_is_that_of_its_evidence \
   $(REPORTS)::test_the_table_of_all_verdicts_is_that_of_the_experiments
@@ -73,8 +74,9 @@ test-fast: $(READY) ## tests of config, structure, verdict and ledger, and a sma
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -q -n auto --dist loadgroup $(FAST)
 	OMP_NUM_THREADS=1 $(BIN)/python -m ablate scale=smoke logger=none fresh=true paths.results=results/fast
 
-test-slow: $(READY) ## the long tests
+test-slow: $(READY) ## the long tests, and those of models with all types and shapes checked
 	$(BIN)/pytest -m slow --timeout 1800 $(SLOW)
+	$(BIN)/pytest -q --jaxtyping-packages=ablate,experiments,beartype.beartype $(SHAPED)
 
 test-cluster: $(READY) ## workers that are killed, and the engines that are installed (half an hour)
 	$(BIN)/pytest -m slow --timeout 1800 -rs tests/cluster

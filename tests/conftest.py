@@ -1,11 +1,8 @@
-"""Shared fixtures. The package is imported inside them, after the shape checker has its hook."""
+"""Shared fixtures. The package is imported inside them, after the checks of shapes have a hook."""
 
 import dataclasses
 import functools
 import gc
-import importlib
-import inspect
-import itertools
 import logging
 import pickle
 import subprocess
@@ -14,22 +11,11 @@ import time
 from concurrent.futures import Future
 from contextlib import nullcontext
 from pathlib import Path
-from typing import get_type_hints
 
-import jaxtyping
 import pytest
 import yaml
 from _pytest.logging import catching_logs
-from beartype import BeartypeConf, beartype
 from hydra.core.hydra_config import HydraConfig
-from jaxtyping._storage import pop_shape_memo, push_shape_memo
-
-# They come before the package: what is imported while the hook loads one of its modules is
-# compiled anew, whatever compiled files lie beside it. That takes half a minute.
-LIBRARIES = (
-    *("matplotlib.figure", "pandas", "pytorch_lightning", "sacrebleu", "scipy.stats"),
-    "wandb.sdk.launch",
-)
 
 # As small as a run can be; results and cache in a folder of the test.
 SMALL = (
@@ -54,119 +40,6 @@ SMALL = (
 LONGEST = {"verdict", "site", "screen", "parts", "committed", "sweep/test_sweep"}  # of a few tests
 TENTH_SECONDS = 480  # of the slow tests at a commit
 START = time.monotonic()
-CHECKS = BeartypeConf(violation_type=jaxtyping.TypeCheckError)
-FAMILIES = {}  # by type, the name of what a check looks at
-check_twice = jaxtyping.jaxtyped
-
-
-def check_once(thing=None, *, typechecker):
-    """Check types and shapes of a function in one pass, and not again what has passed before.
-
-    jaxtyping takes two passes, before and after the function. Its checks take two thirds of the
-    time of a small model. They depend on the types and shapes of the arguments and of the result
-    alone, so a call with the types and shapes of an earlier call passes as well. The hook asks for
-    this decorator by name.
-    """
-    if thing is None:
-        return functools.partial(check_once, typechecker=typechecker)
-    if inspect.isclass(thing):
-        made = dataclasses.is_dataclass(thing) and vars(thing).get("__init__")
-        if made and not hasattr(made, "__wrapped__"):  # as one that is written out
-            thing.__init__ = check_once(made, typechecker=typechecker)
-        return thing
-    if not inspect.isfunction(thing):
-        return check_twice(thing, typechecker=typechecker)
-    if not thing.__annotations__:
-        return thing
-    checked = None
-
-    @functools.wraps(thing)
-    def call(*args, **kwargs):
-        nonlocal checked
-        if checked is None:  # many functions are never called, and to write their checks takes time
-            checked = _checked(thing, typechecker)
-        return checked(*args, **kwargs)
-
-    return call
-
-
-def _checked(thing, typechecker):
-    if inspect.isgeneratorfunction(thing):
-        return check_twice(thing, typechecker=typechecker)
-    try:
-        shaped = "jaxtyping" in str(get_type_hints(thing))
-    except NameError:  # of a type that is imported for its name alone, or that is yet to come
-        return check_twice(thing, typechecker=typechecker)
-    checked = beartype(thing, conf=CHECKS)
-    if not shaped:
-        return checked
-    passed = {}  # by the forms of the arguments, the forms of the results
-
-    @functools.wraps(thing)
-    def with_sizes(*args, **kwargs):
-        if jaxtyping.config.jaxtyping_disable:
-            return checked(*args, **kwargs)
-        given = forms(args)
-        if kwargs:
-            given += (*kwargs, forms(kwargs.values()))
-        results = passed.get(given)
-        if results is None:
-            result = _with_sizes(checked, args, kwargs)
-            passed[given] = {forms((result,))}
-            return result
-        result = thing(*args, **kwargs)
-        ours = forms((result,))
-        if ours not in results:
-            _with_sizes(_returning(thing, result), args, kwargs)
-            results.add(ours)
-        return result
-
-    return with_sizes
-
-
-def _with_sizes(checked, args, kwargs):
-    push_shape_memo({})
-    try:
-        return checked(*args, **kwargs)
-    finally:
-        pop_shape_memo()
-
-
-def _returning(thing, result):
-    """Return a function with the annotations of `thing` that checks arguments and this result."""
-
-    @functools.wraps(thing)
-    def given_result(*args, **kwargs):
-        return result
-
-    return beartype(given_result, conf=CHECKS)
-
-
-def forms(values):
-    """Return all that checks depend on: types, shapes of arrays, and the parts of collections."""
-    parts_of_form = []
-    for value in values:
-        kind = type(value)
-        parts_of_form.append(kind)
-        family = FAMILIES.get(kind) or FAMILIES.setdefault(kind, _family(kind))
-        if family == "array":
-            parts_of_form.append(value.shape)
-            parts_of_form.append(value.dtype)
-        elif family != "other":  # of many parts beartype checks one as well
-            parts = value if family == "sequence" else value.values()
-            parts_of_form.append((len(value), forms(itertools.islice(parts, 9))))
-    return tuple(parts_of_form)
-
-
-def _family(kind):
-    if hasattr(kind, "shape") and hasattr(kind, "dtype"):
-        return "array"
-    if issubclass(kind, tuple | list):
-        return "sequence"
-    return "mapping" if issubclass(kind, dict) else "other"
-
-
-jaxtyping.jaxtyped = check_once
 
 
 def attach_to_root(self):
@@ -182,13 +55,6 @@ def attach_to_root(self):
 
 
 attach_to_all, catching_logs.__enter__ = catching_logs.__enter__, attach_to_root
-
-
-def pytest_configure(config):
-    """Import libraries, but not in the process that deals the tests to others."""
-    if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
-        for name in LIBRARIES:
-            importlib.import_module(name)
 
 
 def pytest_addoption(parser):
@@ -465,24 +331,6 @@ def command(monkeypatch, capsys):
         status = 0
         try:
             main()
-        except SystemExit as leaving:
-            status = leaving.code
-        return status, *capsys.readouterr()
-
-    return called
-
-
-@pytest.fixture
-def laboratory(monkeypatch, capsys):
-    """Call `python -m lab.NAME` with these words; return what `command` returns."""
-
-    def called(name, *words):
-        from lab.command import main
-
-        monkeypatch.setattr("sys.argv", [name, *map(str, words)])
-        status = 0
-        try:
-            main(f"lab.{name}")
         except SystemExit as leaving:
             status = leaving.code
         return status, *capsys.readouterr()

@@ -4,7 +4,6 @@ from collections import Counter, defaultdict
 from math import log
 from types import SimpleNamespace
 
-import jaxtyping
 import pytest
 from omegaconf import OmegaConf
 
@@ -12,7 +11,6 @@ from ablate.config.construct import construct
 from ablate.config.location import option_files
 from ablate.config.schema import Batching
 from ablate.data.scheme import Char, Word
-from ablate.ledger.headline import is_artificial
 from ablate.task.texts import LanguageModel, MaskedLanguageModel
 from ablate.task.translation import Translation
 from ablate.train.job import make_data
@@ -49,14 +47,6 @@ KNOWS_WORDS = (
     "recall",
 )  # whose guesser knows the words and not their order
 every_level = pytest.mark.parametrize("name", CONFIGS)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def unchecked():
-    """Without run-time type checks, which take most of the time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jaxtyping.config, "jaxtyping_disable", True)
-        yield
 
 
 def corpus(name, **changes):
@@ -101,10 +91,6 @@ def level_of(pairs, knows):
             seen[knows(src), *tgt[:t]][token] += share
     nll = -sum(p * log(p / c.total()) for c in seen.values() for p in c.values())
     return nll / tokens, sum(max(c.values()) for c in seen.values()) / tokens
-
-
-def test_every_level_and_no_text_of_people_is_called_artificial():
-    assert {name for name in option_files("data") if is_artificial([name])} == {"toy", *CONFIGS}
 
 
 def guesser(name):

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
-import jaxtyping
 import pytest
 
 from ablate.data import toy as toy_package
@@ -27,14 +26,6 @@ SETTINGS = {
     "n_test_long": 100,
     "max_words": 14,
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def unchecked():
-    """Without run-time type checks: they make a sentence fifty times slower."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jaxtyping.config, "jaxtyping_disable", True)
-        yield
 
 
 def toy(**changes):
