@@ -9,7 +9,6 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import first_at
 from ablate.ledger.headline import headline
 from ablate.ledger.verdicts import collect
-from ablate.report.tables import details
 from ablate.report.write import write_report
 from ablate.verdict import floor
 from ablate.verdict.conclude import conclude
@@ -59,9 +58,6 @@ def test_a_claim_has_a_verdict_at_each_budget(at_both):
     assert (entry["short"]["steps"], entry["short"]["verdict"]) == (600, "supported")
     assert entry["effect"] == pytest.approx(0.1)
     assert entry["short"]["effect"] == pytest.approx(10.025)
-    assert "+0.10 test BLEU" in entry["evidence"]
-    assert "+10.03 test BLEU" in entry["short"]["evidence"]
-    assert details({**entry, **entry["short"]})["Optimiser steps"] == "600"
 
 
 def test_each_verdict_is_the_one_that_its_budget_has_alone(at_both):

@@ -60,5 +60,5 @@ def test_one_claim_may_have_several_readings(study, claim):
     (first,) = twice["claims"]
     twice["claims"] = [first, {**first, "reading": "with the condition left out"}]
     assert check_study(twice) is None
-    with pytest.raises(UserError, match="two claims"):
+    with pytest.raises(UserError):
         check_study({**twice, "claims": [first, first]})

@@ -231,27 +231,6 @@ def test_a_tuned_value_at_an_end_of_those_tried_is_a_caveat(
     assert [*ends.get("largest", [])] == largest and [*ends.get("smallest", [])] == smallest
 
 
-@pytest.mark.parametrize(
-    ("margin", "values", "named"),
-    [
-        (1.0, [0.2, 0.2, 0.4, 0.4], True),
-        (9.0, [0.2, 0.2, 0.4, 0.4], False),
-        (1.0, [0.2, 0.2, 0.2, 0.4], False),
-    ],
-)
-def test_seeds_with_different_tuned_values_are_a_caveat(
-    claim, arms, evidence, margin, values, named
-):
-    runs = [run | {"tuned": {"value": values[run["seed"]]}} for run in arms(*CLOSE)]
-    tune = {"key": "optimizer.lr", "values": [0.1, 0.2, 0.4, 0.8], "seeds": [901]}
-    caveat_values = codes(conclude(evidence(runs, claim(margin=margin), tune=tune)))
-    assert ("tuned_apart" in caveat_values) == named
-    if named:
-        low, high = caveat_values["tuned_apart"]["arms"]["Pre-LN"]
-        assert (low["value"], low["runs"], low["mean"]) == (0.2, 2, pytest.approx(30.6))
-        assert high["mean"] == pytest.approx(32.55)
-
-
 @pytest.mark.parametrize(("larger", "named"), [(1009, False), (1011, True)])
 def test_arms_that_differ_in_parameters_are_named(claim, arms, evidence, larger, named):
     runs = arms(*CLOSE)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from ablate.errors import UserError
 from ablate.phrases import name_of
 from ablate.verdict.stored import RESULT, asked_again, is_exact, read_contest, replication
 
@@ -63,12 +62,3 @@ def test_a_verdict_that_fresh_seeds_were_not_asked_for_has_no_word(change):
     claim, contest = claims(folder)[0], read_contest(folder)
     assert asked_again({**claim, **change}, contest) is None
     assert asked_again({**claim, "statement": "It is worded anew."}, contest) == contest[0]
-
-
-def test_a_damaged_contest_is_refused(tmp_path):
-    assert read_contest(tmp_path) == []
-    whole = json.loads((EXPERIMENTS / "dot_products" / RESULT).read_text())
-    whole["claims"][0] |= {"first": {}}
-    (tmp_path / RESULT).write_text(json.dumps(whole))
-    with pytest.raises(UserError, match=r"0\.first\.verdict"):
-        read_contest(tmp_path)

@@ -59,7 +59,7 @@ def test_groups_survive_being_written_and_must_fit(saved, translated, tmp_path):
     path = tmp_path / "statistics.npz"
     with np.load(path) as arrays:
         write_arrays(path, {**arrays, "test of groups": DOCUMENTS[:-1]})
-    with pytest.raises(UserError, match="groups of test"):
+    with pytest.raises(UserError, match="groups"):
         Evidence.load(tmp_path)
 
 

@@ -6,8 +6,6 @@ from ablate.evidence.registration import lacks_runs, split_claims
 from ablate.verdict.conclude import conclude
 from ablate.verdict.stored import replications
 
-from .conftest import codes
-
 
 def _nll(arm, seed):
     gain = {"bad": -1.0, "good": 0.01 + 0.0015 * (seed % 3)}.get(arm, 0.0)
@@ -51,18 +49,6 @@ def test_a_claim_waits_for_every_arm_that_it_names_and_one_without_arms_for_all(
     assert lacks_runs(first.runs, first.study)
     later = make(*claims, baseline=10, good=10, same=10, bad=10)
     assert [*map(ids, split_claims(later.runs, later.study))] == [["good", "same", "whole"], []]
-
-
-def test_an_undecided_variant_is_not_said_to_be_stopped(screen):
-    make, about = screen
-    names = [f"other{number}" for number in range(37)]
-    part = make(about("good", margin=0.0), *map(about, names), baseline=5, good=5)
-    part.registration["asked"] = {}
-    verdict = conclude(part)
-    assert [claim["verdict"] for claim in verdict["claims"]] == ["inconclusive"]
-    caveat_values = codes(verdict)
-    assert "stopped_early" not in caveat_values
-    assert caveat_values["seeds_missing"] == {"planned": 10, "ended": 5}
 
 
 def test_a_replication_answers_the_claims_that_were_judged(screen):

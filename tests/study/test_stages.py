@@ -26,7 +26,7 @@ def test_looks_lie_evenly(claim, seeds, looks, ends):
 
 @pytest.mark.parametrize(("seeds", "looks"), [(9, 2), (10, 4)])
 def test_looks_at_too_few_seeds_are_refused(claim, seeds, looks):
-    with pytest.raises(UserError, match=rf"looks={looks} .*with {seeds} seeds"):
+    with pytest.raises(UserError, match=f"looks={looks}"):
         check_looks({"seeds": seeds, "looks": looks, "claims": [claim()]})
 
 

@@ -9,7 +9,7 @@ from ablate.verdict.types import DIRECTION, LARGE, OPPOSITE, SMALL
 
 SPREAD = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
 HALF = 0.98  # of the 95 % interval of SPREAD around its mean; 0.75 of the 90 % interval
-REFUTED, INCONCLUSIVE = ("refuted", ""), ("inconclusive", "")
+INCONCLUSIVE = ("inconclusive", "")
 
 
 def verdict(kind, effect, margin):

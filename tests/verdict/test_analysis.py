@@ -9,10 +9,8 @@ from PIL import Image
 
 from ablate.cli.main import main
 from ablate.evidence.folder import Evidence
-from ablate.record.files import seal, write_json
 from ablate.wandb import analysis as logged
 from ablate.wandb.analysis import log_analysis
-from ablate.wandb.connection import advise_sync
 from ablate.words.answer import graded
 
 ARMS = {"relu": 3.5, "swiglu": 3.0}
@@ -90,15 +88,3 @@ def test_a_comparison_of_a_table_is_logged_like_a_sweep(tmp_path, monkeypatch, r
     assert run["summary"][effect] == pytest.approx(0.5)
     assert len(table(run, "tables/estimates")) == 1
     assert any(key.startswith("figures/effects") for key in run["summary"])
-
-
-def test_a_sweep_says_how_to_upload_its_runs_until_they_are_uploaded(tmp_path):
-    sweep, run = tmp_path / "sweeps" / "mine" / "now", tmp_path / "runs" / "0123456789abcdef"
-    link = {"cell": 0, "levels": {}, "status": "finished", "folder": str(run)}
-    write_json(sweep / "cells" / "0000.json", seal(link))
-    assert advise_sync(sweep) == ""
-    offline = run / "wandb" / "offline-run-1-x"
-    offline.mkdir(parents=True)
-    assert f"wandb sync {tmp_path}/runs/*/wandb/offline-run-*" in advise_sync(sweep)
-    (offline / "run-x.wandb.synced").touch()
-    assert advise_sync(sweep) == ""

@@ -9,7 +9,6 @@ import pytest
 from ablate.config.labels import option_label
 from ablate.config.location import CONF
 from ablate.phrases import in_sentence
-from ablate.report.tables import details
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADLINE = 25  # words at most
@@ -41,18 +40,6 @@ def test_an_undecided_answer_names_its_margin():
         if open_ and claim["margin"] and claim["kind"] in ("superiority", "equivalence"):
             decided = {"problem", "withheld", "decided_by_failures"} & answer.keys()
             assert decided or f" {claim['margin']:g}" in answer["evidence"], name
-
-
-def test_the_details_are_fields_with_labels_and_keys():
-    for name, claim, answer in answers():
-        fields = details({**claim, **answer})
-        keys = (fields["Claim"], fields["Key of the metric"])
-        assert keys == (claim["id"], claim["metric"]), name
-        assert all(f"{factor}=" in fields["Treatment"] for factor in claim["treatment"]), name
-        if answer["p"] and answer["effect"] is not None and "cases" not in answer:
-            tests = {f"p ({side}, Holm)" for side in answer["p"]}
-            assert {"Estimate", "Test", "Paired seeds", *tests} <= fields.keys(), name
-        assert all(value and not value.endswith(".") for value in fields.values()), name
 
 
 def test_the_evidence_has_the_numbers_of_the_verdict():

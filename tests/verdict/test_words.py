@@ -1,7 +1,6 @@
 """Every kind and outcome, and every code of a caveat or a reason, has a template."""
 
 import ast
-import json
 from pathlib import Path
 from string import Formatter
 
@@ -10,9 +9,8 @@ import pytest
 import ablate
 from ablate.verdict.kinds import KINDS
 from ablate.words.answer import evidence_line, opening
-from ablate.words.reasons import TEMPLATES, caveat_text
+from ablate.words.reasons import TEMPLATES
 
-ROOT = Path(__file__).resolve().parents[2]
 OUTCOMES = [
     *((kind, verdict, "") for kind in KINDS for verdict in ("supported", "refuted")),
     *((kind, "inconclusive", "") for kind in KINDS),
@@ -56,16 +54,15 @@ def kinds_fields(kind):
     return {"over": "model.n_heads"} if kind == "trend" else {}
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize(("kind", "verdict", "grade"), OUTCOMES)
-def test_every_kind_and_outcome_is_rendered(kind, verdict, grade, variant):
+def test_every_kind_and_outcome_is_rendered(kind, verdict, grade):
     asked = {**ASKED, "kind": kind, "verdict": verdict, "grade": grade, **ANSWER}
-    claim = {**asked, **kinds_fields(kind), **VARIANTS[variant]}
-    line = f"{opening(claim, claim)}. {evidence_line(claim, claim)}"
-    assert "{" not in line and "None" not in line and ".." not in line
-    assert line.startswith({"s": "Supported", "r": "Refuted", "i": "Undecided"}[verdict[0]])
-    if not {"problem", "decided_by_failures"} & claim.keys():
-        assert {"exact": "3.25", "stability": "3 of 7"}.get(kind, "+3.2") in line
+    for fields in VARIANTS.values():
+        claim = {**asked, **kinds_fields(kind), **fields}
+        line = f"{opening(claim, claim)}. {evidence_line(claim, claim)}"
+        assert "{" not in line and "None" not in line and ".." not in line
+        if not {"problem", "decided_by_failures"} & claim.keys():
+            assert {"exact": "3.25", "stability": "3 of 7"}.get(kind, "+3.2") in line
 
 
 def reasons():
@@ -87,10 +84,3 @@ def test_every_code_has_a_template_with_the_values_that_are_given_with_it():
         fields = {field for _, field, *_ in Formatter().parse(TEMPLATES[code]) if field}
         assert None in values or fields <= values, code  # None: `**values`
         assert "`" not in TEMPLATES[code]  # a terminal prints them, and a report escapes them
-
-
-def test_every_caveat_of_a_committed_verdict_has_a_sentence():
-    for path in sorted(ROOT.glob("experiments/*/verdict.json")):
-        for caveat in json.loads(path.read_text(encoding="utf-8"))["caveats"]:
-            text = caveat_text(caveat)
-            assert len(text) > 20 and "{" not in text and "None" not in text
