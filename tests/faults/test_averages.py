@@ -1,19 +1,14 @@
 """Callbacks that swap weights: one set of weights is validated, tested, stored and evaluated."""
 
-import copy
 import json
-import threading
 from pathlib import Path
 
 import pytest
-import torch
 
 from ablate.config.construct import construct
 from ablate.record import files
 from ablate.train.apply import score
-from ablate.train.job import make_model, prepare_data
 from ablate.train.module import Training
-from ablate.train.resolve import resolve
 from ablate.train.restore import restore
 
 from .conftest import TINY
@@ -24,16 +19,13 @@ CALLBACKS = {
         f"+callbacks.mean._target_={LIGHTNING}.EMAWeightAveraging",
         "+callbacks.mean.decay=0.5",
     ),
-    "own": ("+callbacks.mean._target_=tests.faults.averages.Average", "trust=[tests]"),
 }
 AVERAGE = ("checkpoint.tested=average", "checkpoint.every=2", "checkpoint.average=3")
-TESTED = {"last": (), "best": ("checkpoint.tested=best",), "average": AVERAGE}
+TESTED = {"best": ("checkpoint.tested=best",), "average": AVERAGE}
 FASTER = ("optimizer.lr=0.01", "search=greedy")
-FEW = [("ema", "best"), ("own", "last")]
-CASES = [*FEW, ("ema", "average")]
-SLOW = pytest.mark.slow
 cases = pytest.mark.parametrize(
-    ("name", "tested"), [c if c in FEW else pytest.param(*c, marks=SLOW) for c in CASES]
+    ("name", "tested"),
+    [("ema", "best"), pytest.param("ema", "average", marks=pytest.mark.slow)],
 )
 LIVES = (
     (Training, "training_step", 5, False),
@@ -45,17 +37,6 @@ LIVES = (
     (Training, "test_step", 1, True),
     (Training, "on_test_epoch_end", 1, True),
 )
-
-
-def test_a_copy_of_a_module_has_weights_of_its_own_and_shares_the_data(compose, small):
-    job = resolve(compose(*small))
-    data = prepare_data(job)
-    data.lock = threading.Lock()  # as that of a trainer of several processes, cannot be copied
-    task = Training(job, make_model(job, data), data)
-    twin = copy.deepcopy(task)
-    assert twin.data is data
-    assert not {id(p) for p in twin.parameters()} & {id(p) for p in task.parameters()}
-    assert all(map(torch.equal, twin.parameters(), task.parameters()))
 
 
 @cases

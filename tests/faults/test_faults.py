@@ -28,14 +28,10 @@ def full(monkeypatch):
 @pytest.mark.parametrize(
     "name",
     [
-        *("last.ckpt", "test.stats.npz"),
+        "test.stats.npz",
         *(
             pytest.param(name, marks=pytest.mark.slow)
-            for name in ("metrics.jsonl", "config.yaml", "result.json")
-        ),
-        *(
-            pytest.param(name, marks=pytest.mark.slow)
-            for name in ("test.hyp", "best.pt", "weights.pt")
+            for name in ("last.ckpt", "metrics.jsonl", "result.json", "weights.pt")
         ),
     ],
 )
@@ -43,24 +39,12 @@ def test_a_full_disk_is_named_and_the_next_call_goes_on(go, full, left, whole, m
     best = "checkpoint.tested=best"
     with monkeypatch.context():
         full(name)
-        with pytest.raises(UserError, match=rf"{name} cannot be written: No space left"):
+        with pytest.raises(UserError, match=name):
             go("full", best)
         monkeypatch.undo()
     result = go("full", best)
     assert not result["reused"]
     assert left(result) == left(whole(best))
-
-
-def test_a_lost_checkpoint_of_the_best_weights_is_trained_again(go, kill, tmp_path):
-    from ablate.train.run import Training
-
-    best = "checkpoint.tested=best"
-    kill("lost", Training, "training_step", 12, best)
-    for path in (tmp_path / "lost").rglob("best.pt"):
-        path.write_bytes(b"nothing")
-    with pytest.raises(UserError, match=r"best\.pt is damaged"):
-        go("lost", best)
-    assert go("lost", best)["trained"]
 
 
 @pytest.mark.parametrize(

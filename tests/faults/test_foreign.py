@@ -51,7 +51,7 @@ def test_nothing_is_emptied_or_written_through_a_link(go, half, tmp_path):
         if link.exists():
             link.rename(tmp_path / "aside")
         link.symlink_to(precious / "diary" if link.suffix else precious)
-        with pytest.raises(UserError, match=f"{link.name} is a link that leads out of"):
+        with pytest.raises(UserError, match=link.name):
             go("half")
         assert [path.name for path in precious.iterdir()] == ["diary"]
         assert len((precious / "diary").read_text()) == 11000
@@ -65,6 +65,6 @@ def test_a_folder_of_a_run_that_is_a_link_elsewhere_is_not_emptied(go, half, tmp
     half.rename(tmp_path / "elsewhere")
     (tmp_path / "elsewhere" / "diary").touch()
     half.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(UserError, match=f"{half.name} is a link that leads out of"):
+    with pytest.raises(UserError, match=half.name):
         go("half", "fresh=true")
     assert (tmp_path / "elsewhere" / "diary").exists()

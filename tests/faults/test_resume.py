@@ -25,14 +25,10 @@ LIVES = (
     (Training, "test_step", 1, True),
     (Training, "on_test_epoch_end", 1, True),
 )
-SLOW = pytest.mark.slow
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "mode",
-    ["last", *(pytest.param(mode, marks=SLOW) for mode in MODES if mode != "last")],
-)
+@pytest.mark.parametrize("mode", MODES)
 def test_a_run_that_is_killed_again_and_again_ends_as_if_it_were_not(go, kill, left, mode, whole):
     whole = left(whole(*MODES[mode]))
     for owner, name, nth, after in LIVES:
@@ -68,7 +64,8 @@ def test_killed_in_an_epoch_with_fewer_batches_than_others(go, kill, left, whole
 
 
 @pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGTERM, 143), pytest.param(signal.SIGINT, 130, marks=SLOW)]
+    ("number", "status"),
+    [(signal.SIGTERM, 143), pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow)],
 )
 def test_a_signal_loses_no_step(go, left, monkeypatch, resumed_after, number, status, whole):
     whole = left(whole())

@@ -1,21 +1,13 @@
-"""Components that a user might add to every config group, as short as possible."""
-
-from typing import ClassVar
+"""A model that a user might add, as short as possible."""
 
 import torch
 from torch import nn
-from torch.nn.utils import parametrize
 
-from ablate.adapt import Adapt
 from ablate.data import PAD
-from ablate.initial import initialise
-from ablate.metric.table import Metric
 from ablate.model import Cache
-from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.base import Model
 from ablate.model.embedding import TiedAll
 from ablate.model.head import LinearHead
-from ablate.task.translation import Translation, Translations
 
 
 class Recurrent(Model):
@@ -62,52 +54,3 @@ class Hidden(Cache):
     def keep(self, sentences):
         rows = sentences[:, None] * self.beams + torch.arange(self.beams)
         self.state = self.state[rows.flatten()]
-
-
-class Counted(Translations):
-    """Counts sentences beside what translation measures."""
-
-    def compute(self):
-        return {**super().compute(), "sentences": float(len(self.rows))}
-
-
-class Backwards(Translation):
-    """Translation whose sources are read from their end, with a metric of its own."""
-
-    metrics: ClassVar = {
-        **Translation.metrics,
-        "sentences": Metric("sentences", "count", 0, "higher", "test"),
-    }
-
-    def batch(self, src, tgt, lines, draw):
-        return super().batch(src[:, ::-1].copy(), tgt, lines, draw)
-
-    def evaluation(self, language, *, thorough):
-        return Counted(language, thorough=thorough)
-
-
-class LowRank(Adapt):
-    """Adds a product of two thin matrices to every query, and trains these alone."""
-
-    def __init__(self, *, rank):
-        self.rank = rank
-
-    def __call__(self, model, seed):
-        model.requires_grad_(False)
-        for module in model.modules():
-            if isinstance(module, MultiHeadAttention):
-                thin = Thin(module.query.weight, self.rank)
-                initialise(thin, seed)
-                parametrize.register_parametrization(module.query, "weight", thin)
-
-
-class Thin(nn.Module):
-    """The sum of a weight and a product."""
-
-    def __init__(self, weight, rank):
-        super().__init__()
-        self.down = nn.Parameter(torch.empty(rank, weight.size(1)))
-        self.up = nn.Parameter(torch.empty(weight.size(0), rank))
-
-    def forward(self, weight):
-        return weight + self.up @ self.down

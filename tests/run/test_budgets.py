@@ -16,7 +16,6 @@ from .conftest import VOLATILE
 
 BOTH = ("budget.steps=8", "budget.short=4")
 TINY = ("data.n_validation=4", "data.n_test=4", "search=greedy", "search.max_extra=2")
-SLOW = pytest.mark.slow
 
 
 @pytest.fixture
@@ -54,17 +53,9 @@ def numbers(result):
     ("more", "shared"),
     [
         ((), 4),
-        pytest.param(
-            ("schedule=wsd", "schedule.decay=0.5", "budget.warmup=1", "budget.validate_every=1"),
-            1,
-            marks=SLOW,
-        ),
-        pytest.param(("checkpoint.tested=best",), 4, marks=SLOW),
-        pytest.param(
-            ("checkpoint.tested=average", "checkpoint.every=1", "checkpoint.average=3"),
-            4,
-            marks=SLOW,
-        ),
+        (("schedule=wsd", "schedule.decay=0.5", "budget.warmup=1", "budget.validate_every=1"), 1),
+        (("checkpoint.tested=best",), 4),
+        (("checkpoint.tested=average", "checkpoint.every=1", "checkpoint.average=3"), 4),
     ],
     ids=["last", "wsd", "best", "average"],
 )
@@ -79,7 +70,7 @@ def test_both_have_the_numbers_that_they_have_alone(go, steps, more, shared):
     assert again["reused"] and again["short"]["reused"] and not steps
 
 
-@SLOW
+@pytest.mark.slow
 def test_a_short_run_that_is_there_gives_no_state(go, steps):
     go("results", "budget.steps=4")
     longer = go("results", *BOTH)
@@ -105,7 +96,7 @@ def test_nothing_is_shared_where_more_than_the_length_differs(compose):
 
 @pytest.mark.parametrize("wrong", ["budget.short=8", "budget.short=9", "trainer.max_steps=8"])
 def test_a_short_budget_is_shorter(compose, wrong):
-    with pytest.raises(UserError, match=r"budget\.short=\d with budget\.steps=8"):
+    with pytest.raises(UserError, match="budget.short="):
         resolve(compose("logger=none", *BOTH, wrong))
 
 

@@ -51,20 +51,9 @@ def test_scores_of_two_processes_are_those_of_one(
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    complaints = [line for line in done.stderr.splitlines() if "arning" in line]
-    assert len(complaints) == len(set(complaints)), complaints
     single = run(resolve(compose(*words(model, task, "one", eval_tokens))))["metrics"]
     (test,) = (tmp_path / "two").glob("runs/*/tests/*/result.json")
     distributed = json.loads(test.read_text())["metrics"]
-    print(
-        model,
-        task,
-        {
-            name: (single[name], distributed[name])
-            for name in distributed
-            if name.startswith("test/")
-        },
-    )
     tested = {name for name in single if name.startswith("test/")}
     assert tested
     assert {name: distributed[name] for name in tested} == pytest.approx(

@@ -65,17 +65,6 @@ def test_another_search_tests_the_kept_weights(go, kept, monkeypatch):
     assert go("search=greedy", "test_splits=[test,test_long]")["reused"]
 
 
-def test_kept_weights_give_what_those_just_trained_gave(go, kept):
-    folder = Path(kept["evaluation"])
-    names = ("test.hyp", "test.stats.npz")
-    before = [(folder / name).read_bytes() for name in names]
-    (folder / "result.json").unlink()
-    second = go()
-    assert not second["trained"]
-    assert second["metrics"] == kept["metrics"]
-    assert [(folder / name).read_bytes() for name in names] == before
-
-
 def test_an_evaluation_of_weights_that_are_gone_is_made_again(go, kept):
     path = Path(kept["evaluation"], "result.json")
     write_json(path, seal({**read_sealed(path), "weights": "of an earlier training"}))

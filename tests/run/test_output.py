@@ -1,23 +1,7 @@
-"""What a person sees while a run is under way, and what its times are."""
-
-import sys
-
-import pytest
+"""What the times of a run are."""
 
 from ablate.train.resolve import resolve
 from ablate.train.run import run
-
-
-@pytest.mark.parametrize("terminal", [True, False])
-def test_a_validation_is_a_line_and_a_terminal_shows_lightnings_bar(
-    small, compose, capfd, monkeypatch, terminal
-):
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
-    run(resolve(compose(*small)))
-    shown = capfd.readouterr().out
-    for part in ("step 2 of 4", "step 4 of 4", "val nll", "val BLEU"):
-        assert part in shown
-    assert ("Epoch 0" in shown) is terminal
 
 
 def test_validations_do_not_count_as_training(small, compose, monkeypatch):

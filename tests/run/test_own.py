@@ -19,14 +19,6 @@ def go(small, compose):
     return lambda *overrides: run(resolve(compose(*small, "search=greedy", *overrides)))
 
 
-def test_lightnings_callbacks_act(go):
-    stops = ("callbacks.early_stopping.min_delta=100", "callbacks.early_stopping.patience=1")
-    every = ("trainer.log_every_n_steps=1",)
-    result = go("callbacks=[early_stopping,lr_monitor]", *stops, "budget.steps=8", *every)
-    assert result["metrics"]["steps"] == 4  # the second validation is not 100 nats better
-    assert "lr-Adam" in Path(result["folder"], "metrics.jsonl").read_text()
-
-
 class Counts(Callback):
     """Logs the number of training steps."""
 
@@ -37,9 +29,11 @@ class Counts(Callback):
 def test_early_stopping_on_the_metric_of_an_own_callback(go):
     mine = f"+callbacks.mine._target_={__name__}.Counts"
     stops = [f"callbacks.early_stopping.{word}" for word in ("monitor=mine/steps", "patience=1")]
-    result = go("callbacks=early_stopping", mine, *stops, "budget.steps=8")
+    theirs = ("callbacks=[early_stopping,lr_monitor]", "trainer.log_every_n_steps=1")
+    result = go(*theirs, mine, *stops, "budget.steps=8")
     assert result["metrics"]["steps"] == 4  # the number is larger at the second validation
-    assert '"mine/steps": 4.0' in Path(result["folder"], "metrics.jsonl").read_text()
+    log = Path(result["folder"], "metrics.jsonl").read_text()
+    assert '"mine/steps": 4.0' in log and "lr-Adam" in log
 
 
 class Prints(Logger):
@@ -74,23 +68,15 @@ SWA = "_target_=pytorch_lightning.callbacks.StochasticWeightAveraging"
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("words", "key"),
     [
-        (["+callbacks.mine._target_=os.getcwd"], r"callbacks\.mine\._target_=os\.getcwd: .*Callba"),
-        (["+metric.mine._target_=os.getcwd"], r"metric\.mine\._target_=os\.getcwd: .*SplitMetric"),
-        (
-            ["metric=exact_match", "model=decoder_only", "task=language_model"],
-            r"metric\.exact_match cannot be used with task LanguageModel",
-        ),
-        (
-            [f"+callbacks.mean.{word}" for word in (SWA, "swa_lrs=0.1")],
-            r"callbacks\.mean: .*EMAWeightAveraging",
-        ),
-        (["trainer.callbacks=[]"], r"trainer\.callbacks.*callbacks=\[early_stopping"),
+        (["+callbacks.mine._target_=os.getcwd"], "callbacks.mine._target_=os.getcwd"),
+        (["metric=exact_match", "model=decoder_only", "task=language_model"], "metric.exact_match"),
+        ([f"+callbacks.mean.{word}" for word in (SWA, "swa_lrs=0.1")], "callbacks.mean"),
     ],
 )
-def test_what_cannot_be_is_one_sentence_before_any_work(compose, small, tmp_path, words, sentence):
-    with pytest.raises(UserError, match=sentence):
+def test_what_cannot_be_is_refused_before_any_work(compose, small, tmp_path, words, key):
+    with pytest.raises(UserError, match=key):
         run(resolve(compose(*small, *words)))
     assert not (tmp_path / "results").exists()
 

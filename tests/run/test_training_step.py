@@ -13,8 +13,6 @@ from ablate.loss import CrossEntropy
 from ablate.model.base import Seq2Seq, build
 from ablate.task.translation import Translation
 from ablate.train.module import Training
-from ablate.train.resolve import resolve
-from ablate.train.run import run
 from experiments.padding_counted.loss import PaddingCounted
 
 
@@ -92,17 +90,3 @@ def test_gold_is_the_share_of_true_tokens(model):
     assert (read[:, 0] == 7).all()
     assert generated[0, 1] != 7  # else the share could not be seen
     assert abs((read[:, 1] == 7).float().mean() - 0.7) < 0.1
-
-
-def test_no_gradient_takes_memory_during_the_next_forward_pass(
-    compose, small, monkeypatch, tmp_path
-):
-    kept, real = [], Training.training_step
-
-    def noting(self, *args):
-        kept.append(sum(p.grad is not None for p in self.parameters()))
-        return real(self, *args)
-
-    monkeypatch.setattr(Training, "training_step", noting)
-    run(resolve(compose(*small, f"paths.results={tmp_path}")))
-    assert kept == [0] * 4

@@ -1,8 +1,6 @@
 """The configs of the cells of a sweep."""
 
-import subprocess
-import sys
-from itertools import count, product
+from itertools import count
 
 import hydra
 import pytest
@@ -32,30 +30,6 @@ def master(small):
 
 def plain(cell):
     return OmegaConf.to_container(cell.config, resolve=False)
-
-
-def test_arms_composed_from_shared_changes_are_the_arms_that_hydra_composes(
-    master, small, tmp_path, monkeypatch
-):
-    options = (
-        ARMS,
-        ("loss=cross_entropy", "loss=z_loss"),
-        ("initial=seeded", "initial=zero_output"),
-    )
-    jobs = [
-        (*small, *chosen, f"model.d_ff={width}", f"seed={seed}")
-        for seed, (*chosen, width) in enumerate(product(*options, (32, 48)))
-    ]
-    loader, loaded = type(master[0].config_loader), []
-    load = loader.load_sweep_config
-    monkeypatch.setattr(
-        loader, "load_sweep_config", lambda *given: loaded.append(given) or load(*given)
-    )
-    cells = compose(*master, jobs, count(), tmp_path)
-    assert len(loaded) < len(jobs)
-    for number in (1, 6, 12):
-        (alone,) = compose(*master, [jobs[number]], [number], tmp_path)
-        assert plain(cells[number]) == plain(alone)
 
 
 @pytest.mark.parametrize("key", ["budget.warmup", "model.d_ff"])
@@ -126,10 +100,3 @@ def test_the_cells_of_a_sweep_agree_on_what_auto_is(master, small, tmp_path, mon
     monkeypatch.setattr(torch.cpu, "get_capabilities", dict)
     (child,) = compose(*master, [cells[0].argv], [0], tmp_path)
     assert child.config.trainer.precision == precision
-
-
-@pytest.mark.slow
-def test_what_runs_are_forked_from_can_be_imported():
-    # the server would pass over a module that it cannot import, and every run begin without it
-    code = "from ablate.engine import PRELOADED; __import__(PRELOADED)"
-    subprocess.run([sys.executable, "-c", code], check=True)

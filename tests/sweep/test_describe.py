@@ -76,10 +76,3 @@ def test_a_key_that_a_variant_adds_is_a_setting_of_its_level(begun):
     assert levels["variant=clipped"] == {"trainer.gradient_clip_algorithm": "value"}
     assert levels["variant=baseline"] == {}
     assert levels["variant=swiglu"]  # a part has the registration of the whole screen
-
-
-@pytest.mark.parametrize(("change", "message"), [("{model.nokey:3}", "model.nokey")])
-def test_a_wrong_variant_that_the_command_does_not_run_is_an_error(begun, change, message):
-    words = (f"+study.screen.variants.odd={change}", "variant=baseline,swiglu", "seed=0")
-    with pytest.raises(Exception, match=message):
-        begun(*words, experiment="modern_second_corpus")

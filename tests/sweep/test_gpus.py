@@ -5,7 +5,6 @@ import os
 import stat
 import threading
 import time
-from contextlib import ExitStack
 
 import pytest
 import torch
@@ -84,15 +83,6 @@ def environments(engine, tasks, devices=1):
 def test_a_sweep_uses_all_gpus(gpus, per_gpu, devices, n_jobs, size):
     gpus("0", "1", "2", "3")
     assert local(per_gpu).size(config(devices, n_jobs)) == size
-
-
-def test_runs_take_the_gpus_in_turn_and_share_them_and_the_cores(gpus, monkeypatch):
-    gpus("3", "GPU-a")
-    places = Places(["3", "GPU-a"], per_gpu=2, devices=1)
-    with ExitStack() as stack:
-        taken = [stack.enter_context(places.take()) for _ in range(4)]
-    assert [place.environment["CUDA_VISIBLE_DEVICES"] for place in taken] == ["3", "GPU-a"] * 2
-    assert [place.cores for place in taken] == [[0, 1], [2, 3], [4, 5], [6, 7]]
 
 
 def test_a_run_on_two_devices_gets_two_gpus_as_soon_as_they_are_free(gpus):

@@ -113,18 +113,9 @@ def test_a_row_gives_its_trained_model_and_overrides_give_a_new_one(tmp_path, co
         ablate.build_model("model/position=learned", *sizes, vocabulary=size) for size in (50, 60)
     )
     assert count(longer) > count(plain)
-    with pytest.raises(UserError, match="no trained run"):
+    with pytest.raises(UserError):
         ablate.load_model("nothing", results=tmp_path / "results")
 
 
 def count(model):
     return sum(weights.numel() for weights in model.parameters())
-
-
-def test_runs_that_were_changed_are_refused(tmp_path):
-    folder = tmp_path / "edited"
-    shutil.copytree(EXPERIMENTS / "preln_vs_postln", folder)
-    text = (folder / "runs.jsonl").read_text()
-    (folder / "runs.jsonl").write_text(text.replace('"test/bleu":5', '"test/bleu":6', 1))
-    with pytest.raises(UserError, match="has changed since"):
-        ablate.load(folder)

@@ -21,16 +21,12 @@ def test_the_seeds_are_those_of_the_scale_unless_they_are_given(words, more):
 
 def test_a_study_connects_and_has_no_verdict(command, here, small, tmp_path):
     words = [word for word in small if not word.startswith("scale=")]
-    status, output, err = command("+experiment=heads_param_count", "scale=smoke", *words, "-m")
-    assert status == 0
-    assert err.startswith("heads_param_count: preparing the study\n")
-    assert "it gives no verdict" in output
-    assert not any(word in output for word in ("Supported", "Refuted", "Held fixed", "report:"))
+    status, _, err = command("+experiment=heads_param_count", "scale=smoke", *words, "-m")
+    assert status == 0, err
     (sweep,) = (tmp_path / "results" / "sweeps" / "heads_param_count").iterdir()
     assert (sweep / "table.md").exists()
     assert not (sweep / "verdict.json").exists()
     cells = len(list((sweep / "cells").iterdir()))
     assert cells % 2 == 0  # two seeds, where the experiment has one
-    status, output, err = command("judge", sweep)
+    status, output, _ = command("judge", sweep)
     assert (status, output) == (2, "")
-    assert "it gives no verdict" in err

@@ -63,7 +63,7 @@ def test_a_part_of_a_study_tunes_with_the_seeds_of_the_whole_study():
 
 @pytest.mark.parametrize(("seeds", "shared"), [((8,), 8), ((1, 2, 10), 10)])
 def test_a_seed_of_the_verdict_may_not_choose(seeds, shared):
-    with pytest.raises(UserError, match=f"study.tune.seeds=.* seed {shared} "):
+    with pytest.raises(UserError, match=f"study.tune.seeds=.*{shared}"):
         screening_jobs([cell("a", seed) for seed in seeds], TUNE, screening_seeds(seeds, TUNE))
 
 
@@ -142,5 +142,5 @@ def test_a_value_is_chosen_by_the_steps_to_a_loss(tmp_path):
 
 def test_an_arm_without_any_result_ends_the_sweep():
     failed = {**link("a", 1, 1.0, "failed"), "error": "no space"}
-    with pytest.raises(UserError, match="every screening run of a failed.*no space"):
+    with pytest.raises(UserError, match="no space"):
         choose([failed], TUNE, cell("a", 1))

@@ -3,7 +3,6 @@
 import pytest
 from omegaconf import OmegaConf
 
-from ablate.errors import UserError
 from ablate.sweep.cell import Cell
 from ablate.sweep.runs import leave_out
 
@@ -29,13 +28,3 @@ def test_an_arm_is_left_out_by_all_of_its_levels(cells):
     assert kept(cells, {"position": "table", "width": 3}) == [0, 1, 2]
     assert kept(cells, {"position": "table"}) == [0, 1]
     assert kept(cells, {"position": "sine", "width": 2}, {"width": 3}) == [2]
-
-
-def test_an_arm_that_the_sweep_does_not_have_is_an_error_that_says_what_it_has(cells):
-    with pytest.raises(UserError, match=r"no run has width=4; this sweep has .*width=2, width=3"):
-        kept(cells, {"width": 4})
-
-
-def test_something_must_be_left(cells):
-    with pytest.raises(UserError, match="`without` lists .* leaves out all"):
-        kept(cells, {"width": 2}, {"width": 3})

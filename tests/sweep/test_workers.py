@@ -257,7 +257,6 @@ def test_the_same_command_joins_its_sweep_until_that_has_ended(
     done(toy(0, tmp_path, 0), sweep)
     assert share.conclude(first, 1) == 3
     assert share.conclude(joined, 1) == 3
-    assert "Another worker has ended this sweep" in capsys.readouterr().out
     assert len(ended) == 1
     assert folder(command("n_jobs=1")) != sweep
 
@@ -279,10 +278,9 @@ def test_only_the_same_command_joins_a_sweep_whose_folder_is_named(command, tmp_
     named = [f"hydra.sweep.dir={tmp_path / 'mine'}"]
     config = command(hydra_overrides=named)
     assert folder(config) == tmp_path / "mine"
-    with pytest.raises(UserError, match="another command, or another version, has begun a sweep"):
-        start(command("budget.steps=5", hydra_overrides=named))
-    with pytest.raises(UserError, match="another command, or another version, has begun a sweep"):
-        start(command(f"paths.results={tmp_path / 'other'}", hydra_overrides=named))
+    for word in ("budget.steps=5", f"paths.results={tmp_path / 'other'}"):
+        with pytest.raises(UserError):
+            start(command(word, hydra_overrides=named))
     monkeypatch.setattr("ablate.sweep.end.end", lambda config: 1)
     share.conclude(config, 0)  # a run failed: it is tried again
     assert folder(command(hydra_overrides=named)) == tmp_path / "mine"
