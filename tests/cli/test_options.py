@@ -36,14 +36,6 @@ LISTED = {
 }
 
 
-@pytest.mark.parametrize("group", LISTED)
-def test_options_of_the_user_in_a_group_are_listed_and_marked(command, own_folder, group):
-    for words in ([group, "--config-dir", own_folder], ["--config-dir", own_folder, group]):
-        status, out, error = command("options", *words)
-        assert status == 0, error
-        assert f"{LISTED[group]} (in {own_folder})" in " ".join(out.split())
-
-
 def test_all_options_of_the_user_are_listed_and_marked(command, own_folder, place):
     status, out, error = command("options", *place)
     assert status == 0, error

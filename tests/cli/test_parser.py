@@ -43,14 +43,6 @@ def test_what_is_not_allowed_is_named(parser, word, sentence):
         parser.read(["here", word])
 
 
-def test_what_is_missing_is_named(parser):
-    with pytest.raises(UserError, match="required: SOURCE"):
-        parser.read(["to=x"])
-    parser.add_key("checkpoint", "folder of a run", PATH, required=True)
-    with pytest.raises(UserError, match="checkpoint="):
-        parser.read(["here"])
-
-
 def test_overrides_of_the_config_stand_beside_a_commands_own_keys(parser):
     parser.takes_overrides = True
     arguments = parser.read(
@@ -67,12 +59,3 @@ def test_a_folder_with_an_equals_sign_is_no_override(parser, tmp_path, monkeypat
     parser.add_option("config-dir", "a folder", TEXT, "-cd")
     arguments = parser.read(["here", "--config-dir", "lr=0.1", "seed=1"])
     assert (arguments.config_dir, arguments.overrides) == ("lr=0.1", ["seed=1"])
-
-
-def test_a_value_of_an_option_is_checked(parser):
-    parser.add_option("results-dir", "a folder", FOLDER)
-    parser.add_option("runs", "number of runs", whole(2))
-    assert parser.read(["here", "--runs", "3"]).runs == 3
-    for words in (["--runs", "1"], ["--results-dir", "nowhere"]):
-        with pytest.raises(UserError, match=words[0]):
-            parser.read(["here", *words])

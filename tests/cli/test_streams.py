@@ -15,10 +15,9 @@ from ablate.console import make_console
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1:strict"])
-def test_no_character_ends_a_program(encoding):
+def test_no_character_ends_a_program():
     command = [sys.executable, "-m", "ablate", "unknown 例 🙂"]
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": encoding}
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
     done = subprocess.run(command, env=env, capture_output=True)
     assert done.returncode == 2 and rb"\u4f8b \U0001f642" in done.stderr
 

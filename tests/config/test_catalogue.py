@@ -89,7 +89,7 @@ def position(name):
 def test_a_config_from_elsewhere_constructs_what_an_importable_catalogue_declares(project):
     module.search_catalogue()
     check_targets(position("Shifted"), [])
-    with pytest.raises(UserError, match="not trusted"):
+    with pytest.raises(UserError, match="_target_"):
         check_targets(position("Undeclared"), [])
     check_targets(position("Undeclared"), ["their_work"])
 
@@ -98,7 +98,7 @@ def test_a_config_from_elsewhere_constructs_what_an_importable_catalogue_declare
 def test_the_working_folder_alone_lets_no_config_construct_anything(project, command, words):
     command(*words)
     assert str(project) not in sys.path
-    with pytest.raises(UserError, match="not trusted"):
+    with pytest.raises(UserError, match="_target_"):
         check_targets(position("Shifted"), [])
     assert not [name for name in sys.modules if name.startswith("their_work")]
 

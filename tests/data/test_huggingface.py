@@ -112,7 +112,7 @@ def test_parts_of_one_split(written, made):
         "text", data_files=files, train="train[:1]", validation="train[1:2]", test="train[2:]"
     )
     assert [len(corpus.read(split).tgt) for split in corpus.splits] == [1, 1, 1]
-    with pytest.raises(UserError, match="a stream has no parts"):
+    with pytest.raises(UserError):
         next(made("text", data_files=files, train="train[:1]", streaming=True).segments("train"))
 
 

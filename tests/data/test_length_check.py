@@ -32,7 +32,7 @@ def rows(n):
 def test_a_decoder_alone_needs_positions_for_source_and_target_together(check):
     src, tgt = check("model=decoder_only").longest("train")
     quiet = ("model=decoder_only", "search.max_ratio=0", "validation_search.max_ratio=0")
-    with pytest.raises(UserError, match=f"may be {src + tgt}:"):
+    with pytest.raises(UserError, match=str(src + tgt)):
         check(rows(src + tgt - 1), *quiet)
     assert check(rows(200), *quiet)
     assert check(rows(tgt), "model=decoder_only", "task=language_model")  # sources are not read
@@ -51,5 +51,5 @@ def test_translations_as_long_as_the_limit_fit_the_table(compose, small):
     src = data.first_lines("test", 99).inputs.src
     assert max(map(len, job.search(model.eval(), src))) == needed - 1
     model.decoder.position.table = torch.nn.Parameter(model.decoder.position.table[:-1])
-    with pytest.raises(UserError, match=f"a sequence of {needed} tokens does not fit"):
+    with pytest.raises(UserError, match=str(needed)):
         job.search(model, src)

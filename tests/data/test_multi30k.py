@@ -1,6 +1,5 @@
 import gzip
 import hashlib
-import os
 
 import pytest
 
@@ -48,7 +47,7 @@ def test_wrong_content_names_file_expected_and_found(tmp_path):
     digest = hashlib.sha256(b"changed\n").hexdigest()
     want = hashlib.sha256(TEXT["val.de"]).hexdigest()
     for use in (lambda c: c.read("validation"), lambda c: c.fingerprint()):
-        with pytest.raises(UserError, match=rf"val\.de is not .*{digest}, expected {want}"):
+        with pytest.raises(UserError, match=rf"val\.de .*{digest}.*{want}"):
             use(corpus(tmp_path, root=root))
 
 
@@ -60,11 +59,3 @@ def test_downloads_once(tmp_path):
         path.unlink()
     assert list(corpus(tmp_path).read("train").tgt) == ["train eins de", "train zwei"]
     assert {p.name: p.read_bytes() for p in (tmp_path / "downloaded").iterdir()} == TEXT
-
-
-@pytest.mark.skipif("MULTI30K_ROOT" not in os.environ, reason="MULTI30K_ROOT is not set")
-def test_the_real_corpus(monkeypatch, tmp_path):
-    monkeypatch.undo()
-    real = corpus(tmp_path, root=os.environ["MULTI30K_ROOT"])
-    sizes = [len(real.read(split).tgt) for split in real.splits]
-    assert sizes == [29_000, 1_014, 1_000]
