@@ -7,15 +7,14 @@ from ablate.data.tokenizer import Tokenizer, Tokenizers
 from ablate.initial.drawn import Gpt2
 from ablate.model.base import build
 
+SIZES = ("model.d_model=64", "model.n_layers=3", "model.d_ff=128", "model.n_heads=2")
 
-def made(compose, model, *words, std=0.02, seed=1, initial=Gpt2):
-    sizes = ["model.d_model=64", "model.n_layers=3"]
-    if model != "rnn":
-        sizes += ["model.d_ff=128", "model.n_heads=2"]
-    config = compose(f"model={model}", *sizes, *words)
+
+def made(compose, model, *words):
+    config = compose(f"model={model}", *SIZES, *words)
     net = build(config.model, src_vocab=90, tgt_vocab=90, joint_vocab=True)
     vocabulary = Tokenizer(Byte(joint=True).train([]))
-    initial(std=std)(net, Tokenizers(vocabulary, vocabulary), seed)
+    Gpt2(std=0.02)(net, Tokenizers(vocabulary, vocabulary), 1)
     return dict(net.named_parameters())
 
 

@@ -43,11 +43,7 @@ def values(net):
 
 @pytest.mark.parametrize(
     ("of", "model", "words", "sublayers"),
-    [
-        *(("seeded", *case) for case in MODELS),
-        ("normal", *MODELS[-1]),
-        *(pytest.param("normal", *case, marks=pytest.mark.slow) for case in MODELS[:-1]),
-    ],
+    [*(("seeded", *case) for case in MODELS), ("normal", *MODELS[-1])],
 )
 def test_output_projections_alone_differ_from_the_rule(made, model, words, sublayers, of):
     words = [f"initial@initial.of={of}", *words]

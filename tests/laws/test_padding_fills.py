@@ -42,14 +42,6 @@ def test_training_on_nan_ends_as_diverged(compose, small):
     from ablate.train.resolve import resolve
     from ablate.train.run import run
 
-    result = run(
-        resolve(
-            compose(
-                *small,
-                "model/attention=explicit",
-                "model.attention.fill=minus_inf",
-                "model/padding=rows_and_columns",
-            )
-        )
-    )
-    assert result["status"] == "diverged"
+    words = ("model/attention=explicit", "model.attention.fill=minus_inf")
+    config = compose(*small, *words, "model/padding=rows_and_columns")
+    assert run(resolve(config))["status"] == "diverged"

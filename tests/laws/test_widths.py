@@ -117,7 +117,7 @@ def test_scores_that_mup_cannot_divide_are_refused_in_wider_heads(kernel):
     if kernel not in REFUSED:
         made(64, *words)
         return
-    with pytest.raises(UserError, match=r"16 channels, .*base_head is 8: .*base_head=16, and"):
+    with pytest.raises(UserError, match="base_head"):
         made(64, *words)
 
 
@@ -177,6 +177,6 @@ def test_an_optimizer_with_one_rate_is_refused(compose, optimizer):
     from ablate.config.construct import construct
 
     factory = construct(compose(f"optimizer={optimizer}").optimizer)
-    with pytest.raises(UserError, match="model/parametrisation .*optimizer=adamw_by_role"):
+    with pytest.raises(UserError, match="adamw_by_role"):
         make_optimizer(factory, made(64, *BASE))
     assert isinstance(make_optimizer(factory, made(64)), Muon) == (optimizer == "muon")

@@ -60,7 +60,7 @@ def test_the_text_is_that_of_its_digest_and_patches_fit_into_it(name):
 
 def test_no_text_with_the_digest_nothing_runs(tmp_path):
     (tmp_path / "other.txt").write_text("print('mine')\n" * 2000)
-    with pytest.raises(UserError, match="listing mt_norm"):
+    with pytest.raises(UserError, match="mt_norm"):
         source(read("mt_norm"), tmp_path, "printed")
 
 

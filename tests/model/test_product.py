@@ -4,8 +4,6 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from ablate.errors import UserError
-from ablate.model import linear as products
 from ablate.model.linear import choose_products, is_by_onednn, linear
 
 
@@ -35,12 +33,3 @@ def test_auto_is_the_faster_library(onednn, monkeypatch, instructions, by_onednn
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: instructions)
     choose_products("auto")
     assert is_by_onednn(torch.ones(2, 2)) == by_onednn
-
-
-def test_a_torch_without_onednn_is_named(monkeypatch):
-    monkeypatch.setattr(products, "has_onednn", lambda: False)
-    with pytest.raises(UserError, match="products=onednn"):
-        choose_products("onednn")
-    for library in ("blas", "auto"):
-        choose_products(library)
-        assert not is_by_onednn(torch.ones(2, 2))

@@ -4,13 +4,8 @@ import re
 import sys
 from pathlib import Path
 
-import hydra
 import pytest
-from omegaconf import open_dict, read_write
 
-from ablate.config.check import check
-from ablate.config.location import CONF
-from ablate.config.settle import settle
 from ablate.testing import checks
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "extend.md"
@@ -40,19 +35,6 @@ def test_every_example_trains(folder, command, small):
     assert "test/mine" in out
     (log,) = (folder.parent / "results/runs").glob("*/metrics.jsonl")
     assert "mine/weight_norm" in log.read_text()
-
-
-@pytest.mark.parametrize("scale", ["language", "nanogpt", "reference"])
-def test_the_optimiser_of_the_page_works_with_every_scale(folder, scale, capsys):
-    path = f"hydra.searchpath=[file://{folder / 'conf'}]"
-    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-        words = [path, f"scale={scale}", "optimizer=mine"]
-        config = hydra.compose("config", words, return_hydra_config=True)
-        settle(config)
-        with read_write(config), open_dict(config):
-            del config.hydra
-        check(config)
-    assert "betas" not in config.optimizer
 
 
 @pytest.mark.parametrize("option", ["model/position=mine", "optimizer=mine"])

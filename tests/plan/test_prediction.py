@@ -58,5 +58,5 @@ def test_the_study_has_seven_arms_fresh_seeds_and_the_predicted_gain(evidence):
 
 
 def test_a_third_predicts_nothing(evidence):
-    with pytest.raises(UserError, match="ablate join"):
+    with pytest.raises(UserError):
         prediction(replace(evidence, registration={**evidence.registration, "part": True}))

@@ -7,7 +7,7 @@ import pytest
 
 from ..experiments import EXPERIMENTS
 
-LONGEST = 2.1  # seconds of a run that a test repeats
+SHORT, LONGEST = 0.8, 2.1  # seconds of a run that a fast test and a slow one repeat
 ROUNDING = 1e-12
 OF_WORDS = ("initial_scale",)  # depends on the size of the vocabulary, which is another here
 
@@ -27,7 +27,8 @@ def shortest_runs():
             shortest[probe] = min(row, shortest.get(probe, row), key=lambda row: row["seconds"])
         for probe, row in shortest.items():
             if row["seconds"] < LONGEST and probe not in OF_WORDS:
-                yield pytest.param(name, row, id=f"{name}-{probe}")
+                slow = [pytest.mark.slow] * (row["seconds"] > SHORT)
+                yield pytest.param(name, row, id=f"{name}-{probe}", marks=slow)
 
 
 def outcomes(metrics, claims):

@@ -3,7 +3,14 @@
 import pytest
 import torch
 
+from ablate.initial import initialise
+from ablate.model.base import build
+
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
+WORDS = (
+    *("model=micro", "model.d_model=32", "model.d_ff=48", "model.dropout.rate=0.0"),
+    *("model/position=none", "model/embedding=separate"),
+)
 
 
 @pytest.mark.parametrize(
@@ -13,11 +20,17 @@ CLOSE = {"rtol": 1e-5, "atol": 1e-5}
         ("pre_ln", "fused", False),
     ],
 )
-def test_outputs_and_gradients(transformer, residual, attention, causal):
+def test_outputs_and_gradients(compose, residual, attention, causal):
     from ablate.model.sublayer import Memory
     from experiments.blocks_against_torch.torch_twin import pairs, run_twins, twin
 
-    model = transformer(residual, attention, causal)
+    chosen = (f"model/residual={residual}", f"model/attention={attention}")
+    config = compose(*WORDS, *chosen, f"model.causal={causal}")
+    model = build(config.model, src_vocab=9, tgt_vocab=9, joint_vocab=False)
+    initialise(model, 1)
+    with torch.no_grad():  # so that biases and gains count too
+        for parameter in model.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
     encoder, decoder = twin(model.encoder), twin(model.decoder)
     everything = [*pairs(model.encoder, encoder), *pairs(model.decoder, decoder)]
     assert sum(ours.numel() for ours, _, _ in everything) == sum(

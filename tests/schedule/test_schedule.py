@@ -41,7 +41,7 @@ def test_wsd_without_warmup_or_stable_phase():
 
 @pytest.mark.parametrize("warmup", [-1, 9])
 def test_wsd_refuses_a_decay_within_the_warmup(warmup):
-    with pytest.raises(UserError, match=f"schedule.warmup={warmup} .* allowed is 0 <= warmup <= 8"):
+    with pytest.raises(UserError, match=f"schedule.warmup={warmup}"):
         WarmupStableDecay(warmup=warmup, steps=10, decay=0.2)
 
 

@@ -28,31 +28,29 @@ def composed(compose):
     Singleton.set_state(before)
 
 
-def test_a_study_names_the_levels_of_its_factors(composed):
-    config = composed(
-        "+experiment=preln_vs_postln", "model/residual=pre_ln", "schedule=no_warmup", "seed=3"
-    )
-    assert levels(config) == {"model/residual": "pre_ln", "schedule": "no_warmup"}
-    assert arm(config) == "pre_ln no_warmup"
-
-
-def test_values_are_named_with_their_key(composed):
-    config = composed("+experiment=heads_param_count", "model.n_heads=8")
-    assert levels(config) == {"model.n_heads": 8, "model.d_head": None}
-    assert arm(config) == "n_heads=8 d_head=null"
-
-
-def test_a_sweep_without_a_study_is_told_by_its_overrides(composed):
-    config = composed(
-        "model/position=learned",
-        "model.n_heads=2",
-        "seed=4",
-        "n_jobs=2",
-        "paths.results=elsewhere",
-        "logger.mode=offline",
-    )
-    assert levels(config) == {"model/position": "learned", "model.n_heads": 2}
-    assert arm(config) == "learned n_heads=2"
+@pytest.mark.parametrize(
+    ("words", "expected", "name"),
+    [
+        (
+            "+experiment=preln_vs_postln model/residual=pre_ln schedule=no_warmup seed=3",
+            {"model/residual": "pre_ln", "schedule": "no_warmup"},
+            "pre_ln no_warmup",
+        ),
+        (
+            "+experiment=heads_param_count model.n_heads=8",
+            {"model.n_heads": 8, "model.d_head": None},
+            "n_heads=8 d_head=null",
+        ),
+        (
+            "model/position=learned model.n_heads=2 seed=4 n_jobs=2 logger.mode=offline",
+            {"model/position": "learned", "model.n_heads": 2},
+            "learned n_heads=2",
+        ),
+    ],
+)
+def test_an_arm_is_told_by_its_factors_or_its_overrides(composed, words, expected, name):
+    config = composed(*words.split())
+    assert (levels(config), arm(config)) == (expected, name)
 
 
 def test_a_single_run_is_single(composed):

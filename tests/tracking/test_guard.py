@@ -98,11 +98,8 @@ def test_a_folder_that_takes_nothing_is_one_warning(go, monkeypatch):
     assert "Permission denied" in warning
 
 
-SLOW = (pytest.param(moment, marks=pytest.mark.slow) for moment in ("validated", "show"))
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("moment", ["log_metrics", "end", *SLOW])
+@pytest.mark.parametrize("moment", ["log_metrics", "end"])
 def test_the_background_process_of_wandb_may_be_killed(go, monkeypatch, moment):
     from ablate.wandb.logger import WandbRun
 

@@ -154,18 +154,17 @@ def _validations_of_the_record(folder):
     return [(row["step"], row["val/nll"]) for row in rows if "val/nll" in row]
 
 
-@pytest.mark.parametrize("error", [RuntimeError("no luck"), SystemExit(143)])
-def test_a_run_that_raises_has_failed(go, summed_up, monkeypatch, tmp_path, error):
+def test_a_run_that_raises_has_failed(go, summed_up, monkeypatch, tmp_path):
     def broken(*args, **kwargs):
-        raise error
+        raise SystemExit(143)
 
     monkeypatch.setattr(ablate.train.run, "train", broken)
-    with pytest.raises(type(error)):
+    with pytest.raises(SystemExit):
         go()
     (folder,) = (tmp_path / "results" / "runs").iterdir()
     stored = summed_up(folder)
     assert (stored["exit_code"], stored["summary"]["status"]) == (1, "failed")
-    assert stored["summary"]["error"] == f"{type(error).__name__}: {error}"
+    assert stored["summary"]["error"] == "SystemExit: 143"
 
 
 def test_online_that_is_not_reached_goes_on_offline(go, monkeypatch, capsys, summed_up):
@@ -181,10 +180,9 @@ def test_online_that_is_not_reached_goes_on_offline(go, monkeypatch, capsys, sum
 
     monkeypatch.setattr(wandb, "init", init)
     monkeypatch.setattr("ablate.wandb.connection.has_key", lambda: True)
-    for mode in ("auto", "online"):
-        _, folder = go(f"logger.mode={mode}", "probe=parameter_count", "fresh=true")
-        assert "nobody there" in capsys.readouterr().out
-        assert summed_up(folder)["state"] == "finished"
+    _, folder = go("logger.mode=online", "probe=parameter_count")
+    assert "nobody there" in capsys.readouterr().out
+    assert summed_up(folder)["state"] == "finished"
 
 
 def test_every_logger_counts_the_steps_of_the_record(small, compose):

@@ -97,18 +97,6 @@ def test_a_prompt_that_the_vocabulary_cannot_spell(call, trained):
     assert "'ß'" in err
 
 
-def test_other_models_do_not_continue_and_language_models_do_not_translate(call, trained, finished):
-    for words in (
-        ("generate", f"checkpoint={finished}"),
-        ("translate", trained.documents),
-        ("generate", f"checkpoint={trained.folder}"),
-        ("generate",),
-        ("generate", trained.lines),
-    ):
-        status, out, err = call(*words, text=b"a\nb\n")
-        assert (status, out, err.count("\n")) == (2, "", 1)
-
-
 def scores(out):
     return {name: float(value) for name, value in map(str.split, out.splitlines())}
 

@@ -1,11 +1,7 @@
 """How a language model reads a prompt, and how its continuation becomes text."""
 
-import inspect
-from types import SimpleNamespace
-
 import pytest
 import torch
-from omegaconf import OmegaConf
 from pytorch_lightning.plugins.precision import Precision
 
 LINES = ["the cat sat", "a dog ran"] * 20
@@ -66,23 +62,6 @@ def test_the_space_after_the_prompt_is_kept(make, packed, prompt, text):
     assert write(prompt) == text
 
 
-@pytest.mark.parametrize(
-    ("documents", "node", "separator"),
-    [
-        (False, {}, "\n"),
-        (True, {}, None),  # texts of Hugging Face may have several lines
-        (True, {"documents": "paragraph"}, "\n\n"),
-        (True, {"documents": "file"}, None),
-    ],
-)
-def test_a_prompt_is_split_as_the_text_of_training(documents, node, separator):
-    from ablate.train.apply import separator_of
-
-    config = OmegaConf.create({"data": node})
-    job = SimpleNamespace(corpus=SimpleNamespace(documents=documents), config=config)
-    assert inspect.unwrap(separator_of)(job) == separator
-
-
 @pytest.mark.parametrize(("rule", "end"), [("paragraph", True), ("file", False)])
 def test_blank_lines_of_a_prompt_end_documents_if_they_did_in_training(make, rule, end):
     from ablate.data import EOS
@@ -92,13 +71,3 @@ def test_blank_lines_of_a_prompt_end_documents_if_they_did_in_training(make, rul
     prompt = read_prompt(b"Ann:\nthe cat\n\nBob:\n", writer)
     assert prompt == "Ann:\nthe cat\n\nBob:\n" and write(prompt) == "dd"
     assert writer.model.tokens[0][1:].count(EOS) == end
-
-
-@pytest.mark.parametrize("rule", ["line", "paragraph"])
-def test_a_model_of_single_documents_refuses_several(make, rule):
-    from ablate.errors import UserError
-    from ablate.train.apply import read_prompt
-
-    writer, _ = make("byte", LINES, rule, "s", packed=False)
-    with pytest.raises(UserError, match="2 documents"):
-        read_prompt(b"a dog\n\nthe" if rule == "paragraph" else b"a dog\nthe\n", writer)

@@ -1,15 +1,6 @@
 import os
 
-from lab.bench.command import environment, options
-
-DEFAULTS = {"rounds": 5, "seconds": 30.0, "run": None, "what": ["a", "b"]}
-
-
-def test_options_are_told_from_the_overrides_of_the_runs():
-    words = ["rounds=2", "data.root=somewhere", "what=b", "seconds=3"]
-    settings, rest = options(words, DEFAULTS, ["a", "b"])
-    assert settings == {"rounds": 2, "seconds": 3, "run": None, "what": ["b"]}
-    assert rest == ["data.root=somewhere"]
+from lab.bench.command import environment
 
 
 def test_tuning_variables_of_the_shell_reach_neither_side(monkeypatch):

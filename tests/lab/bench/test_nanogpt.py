@@ -9,7 +9,6 @@ import torch
 from torch.nn import functional as F
 
 from ablate.model.base import build
-from lab.bench import nanogpt_loop
 from lab.bench.nanogpt import Side, standard_error
 from lab.bench.nanogpt_loop import Gpt, evaluate, rate
 
@@ -45,15 +44,6 @@ def test_every_character_but_the_first_is_scored_once(length):
         total += float(F.cross_entropy(net(part[None, :-1])[0], part[1:], reduction="sum"))
     assert evaluate(net, text, 8) == pytest.approx(total / (length - 1), rel=1e-5)
     assert evaluate(net, text, 8) == pytest.approx(math.log(5), abs=0.1)  # as it starts
-
-
-def test_the_loop_learns_and_prints_its_figures(monkeypatch, capsys):
-    words = ["loop", "steps=30", "width=16", "context=16", "batch=8", "seed=2"]
-    monkeypatch.setattr("sys.argv", words)
-    monkeypatch.setattr(nanogpt_loop, "WARMUP", 5)
-    nanogpt_loop.main()
-    figures = json.loads(capsys.readouterr().out)
-    assert figures["nll"] < math.log(65) and figures["seconds"] > 0
 
 
 def test_the_error_of_the_difference_is_that_of_both_sides():

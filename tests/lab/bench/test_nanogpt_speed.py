@@ -20,8 +20,8 @@ def test_a_row_has_medians_the_ratio_of_turns_and_the_share_of_products():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("overrides", [["products=onednn"], ["trainer.precision=bf16-mixed"]])
-def test_all_sides_answer_each_turn(overrides):
-    measured = measure(Sizes(1, 2, 16, 8, 4), overrides, turns=2, steps=2)
-    assert {len(seconds) for seconds in measured.seconds.values()} == {2}
+def test_all_sides_answer_each_turn():
+    overrides = ["products=onednn", "trainer.precision=bf16-mixed"]
+    measured = measure(Sizes(1, 2, 16, 8, 4), overrides, turns=1, steps=2)
+    assert {len(seconds) for seconds in measured.seconds.values()} == {1}
     assert min(min(seconds) for seconds in measured.seconds.values()) > 0
