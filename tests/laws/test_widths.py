@@ -99,15 +99,7 @@ def test_the_check_fails_where_a_rule_is_missing(rule, monkeypatch):
         assert growth(*BASE)["logits"] > 4
 
 
-REFUSED = [
-    "additive",
-    "delta_rule",
-    "differential",
-    "general",
-    "learned_scale",
-    "linear",
-    "qk_norm",
-]
+REFUSED = ["additive", "linear", "qk_norm"]
 
 
 @pytest.mark.parametrize("kernel", [*REFUSED, "fused", "window"])

@@ -92,9 +92,3 @@ def test_an_exam_sees_a_mask_without_effect_and_which_value_hides(tried):
     assert (zero["hides"], hides_one["hides"]) == (0, 1)
     assert dropped["mask_effect"] == 0 and dropped["masked_gap"] > 0.1
     assert "hides" not in dropped
-
-
-def test_an_error_is_a_finding_with_its_line(tried):
-    result = tried("x = 1\ny = x.nothing\n", "norm", "Mine", eps_outside=False)
-    assert result["error"].startswith("AttributeError") and result["line"] == 2
-    assert tried("x = isnot None", "norm", "Mine", eps_outside=False)["line"] == 1

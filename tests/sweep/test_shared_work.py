@@ -56,17 +56,3 @@ def test_a_config_that_shares_work_is_the_config_that_hydra_composes(screen):
         assert nodes[0] == nodes[1]
         kinds = [[*map(OmegaConf.get_type, c.study.claims)] for c in (cell.config, expected)]
         assert kinds[0] == kinds[1]
-
-
-@pytest.mark.slow
-def test_a_run_config_lacks_only_the_claims_of_other_variants(screen):
-    _, cells, tuning = screen
-    for cell in (cells[0], cells[3], tuning[-1]):
-        small, whole, bare = cell.run_config(), cell.task_config(), cell.bare_config()
-        assert set(small.study.screen.variants) == {cell.config.variant} - {"baseline"}
-        assert small.study.tune == whole.study.tune
-        assert bare.study is None
-        for config in (small, bare, whole):
-            with open_dict(config):
-                config.study = None
-        assert small == whole == bare

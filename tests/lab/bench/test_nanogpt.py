@@ -8,29 +8,10 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from ablate.model.base import build
 from lab.bench.nanogpt import Side, standard_error
-from lab.bench.nanogpt_loop import Gpt, evaluate, rate
+from lab.bench.nanogpt_loop import Gpt, evaluate
 
 ROOT = Path(__file__).resolve().parents[3]
-
-
-def test_both_sides_have_the_same_parts(compose):
-    vocabularies = {"src_vocab": 65, "tgt_vocab": 65, "joint_vocab": True}
-    given = "model.position.max_length=64"
-    ours = build(compose("scale=nanogpt", given).model, **vocabularies)
-    by_hand = Gpt(65, layers=4, heads=4, width=128, context=64)
-    sizes = [sum(p.numel() for p in net.parameters()) for net in (by_hand, ours)]
-    assert sizes[0] == sizes[1]
-
-
-def test_both_sides_have_the_same_learning_rates(compose):
-    from ablate.config.construct import construct
-
-    config = compose("scale=nanogpt")
-    schedule = construct(config.schedule)
-    for step in (1, 50, 100, 101, 1000, 2000):
-        assert rate(step, 2000) == pytest.approx(config.optimizer.lr * schedule(step))
 
 
 @pytest.mark.parametrize("length", [9, 16, 40])
