@@ -5,13 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from ablate.train.module import Training
 from ablate.train.resolve import resolve
 from ablate.train.run import run
-
-
-class Killed(BaseException):
-    """The process is gone."""
 
 
 @pytest.fixture
@@ -35,30 +30,10 @@ def same(first, other):
     return equal and first["metrics"] == other["metrics"]
 
 
-PRECISIONS = ["32-true", "bf16-mixed"]
-
-
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
 def test_a_run_again_has_the_same_weights_bit_for_bit(go, precision):
     override = f"trainer.precision={precision}"
     assert same(go("first", override), go("second", override))
-
-
-@pytest.mark.parametrize("precision", PRECISIONS)
-def test_a_run_that_was_killed_goes_on_to_the_same_weights(go, monkeypatch, precision):
-    overrides = (f"trainer.precision={precision}", "checkpoint.save_every=1")
-    real, steps = Training.training_step, []
-
-    def dying(self, *args):
-        steps.append(self.global_step)
-        if len(steps) == 4:
-            raise Killed
-        return real(self, *args)
-
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(Training, "training_step", dying)
-        go("killed", *overrides)
-    assert same(go("killed", *overrides), go("whole", *overrides))
 
 
 def test_two_seeds_in_one_process_are_those_of_processes_of_their_own(go):
@@ -68,7 +43,7 @@ def test_two_seeds_in_one_process_are_those_of_processes_of_their_own(go):
     assert not same(after, go("one", "seed=1"))
 
 
-def test_the_scale_of_a_gpu_trains_and_is_tested(compose, small, trainer, tmp_path):
+def test_the_scale_of_a_gpu_trains_and_is_tested(compose, small, trainer):
     kept = ("logger=", "data.", "budget.", "search.", "paths.")
     words = [word for word in small if word.startswith(kept)]
     result = run(resolve(compose("scale=gpu", *words, "data=toy", "batch.tokens=512", *trainer)))

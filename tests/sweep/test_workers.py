@@ -241,9 +241,7 @@ def folder(config):
     return Path(config.hydra.sweep.dir)
 
 
-def test_the_same_command_joins_its_sweep_until_that_has_ended(
-    command, tmp_path, capsys, monkeypatch
-):
+def test_the_same_command_joins_its_sweep_until_that_has_ended(command, tmp_path, monkeypatch):
     first, second = command("n_jobs=1"), command("n_jobs=2", "seed=1")
     sweep = folder(first)
     registered = (sweep / "study.json").read_text()
