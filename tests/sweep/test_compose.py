@@ -1,6 +1,6 @@
 """The configs of the cells of a sweep."""
 
-from itertools import count
+from itertools import count, product
 
 import hydra
 import pytest
@@ -30,6 +30,20 @@ def master(small):
 
 def plain(cell):
     return OmegaConf.to_container(cell.config, resolve=False)
+
+
+def test_arms_composed_from_shared_changes_are_the_arms_that_hydra_composes(
+    master, small, tmp_path
+):
+    losses, initial = ("cross_entropy", "z_loss"), ("seeded", "zero_output")
+    jobs = [
+        (*small, arm, f"loss={loss}", f"initial={values}", f"model.d_ff={width}", f"seed={seed}")
+        for seed, (arm, loss, values, width) in enumerate(product(ARMS, losses, initial, (32, 48)))
+    ]
+    cells = compose(*master, jobs, count(), tmp_path)
+    for number in (1, 6, 12):
+        (alone,) = compose(*master, [jobs[number]], [number], tmp_path)
+        assert plain(cells[number]) == plain(alone)
 
 
 @pytest.mark.parametrize("key", ["budget.warmup", "model.d_ff"])
