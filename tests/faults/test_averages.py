@@ -13,20 +13,15 @@ from ablate.train.restore import restore
 
 from .conftest import TINY
 
-LIGHTNING = "pytorch_lightning.callbacks"
-CALLBACKS = {
-    "ema": (
-        f"+callbacks.mean._target_={LIGHTNING}.EMAWeightAveraging",
-        "+callbacks.mean.decay=0.5",
-    ),
-}
-AVERAGE = ("checkpoint.tested=average", "checkpoint.every=2", "checkpoint.average=3")
-TESTED = {"best": ("checkpoint.tested=best",), "average": AVERAGE}
-FASTER = ("optimizer.lr=0.01", "search=greedy")
-cases = pytest.mark.parametrize(
-    ("name", "tested"),
-    [("ema", "best"), pytest.param("ema", "average", marks=pytest.mark.slow)],
+MEAN = (
+    "+callbacks.mean._target_=pytorch_lightning.callbacks.EMAWeightAveraging",
+    *("+callbacks.mean.decay=0.5", "optimizer.lr=0.01", "search=greedy"),
 )
+TESTED = {
+    "best": ("checkpoint.tested=best",),
+    "average": ("checkpoint.tested=average", "checkpoint.every=2", "checkpoint.average=3"),
+}
+cases = pytest.mark.parametrize("tested", ["best", pytest.param("average", marks=pytest.mark.slow)])
 LIVES = (
     (Training, "training_step", 5, False),
     (Training, "optimizer_step", 3, True),
@@ -40,8 +35,8 @@ LIVES = (
 
 
 @cases
-def test_one_set_of_weights_is_validated_tested_and_stored(whole, compose, small, name, tested):
-    words = (*CALLBACKS[name], *TESTED[tested], *FASTER)
+def test_one_set_of_weights_is_validated_tested_and_stored(whole, compose, small, tested):
+    words = (*MEAN, *TESTED[tested])
     result = whole(*words)
     config = compose(*small, *TINY, *words)
     metrics, restored = result["metrics"], restore(Path(result["folder"]), {}, [], "cpu")
@@ -56,10 +51,8 @@ def test_one_set_of_weights_is_validated_tested_and_stored(whole, compose, small
 
 @cases
 @pytest.mark.slow
-def test_a_run_with_averages_that_is_killed_ends_as_if_it_were_not(
-    go, kill, left, whole, name, tested
-):
-    words = (*CALLBACKS[name], *TESTED[tested], *FASTER, "checkpoint.save_every=2")
+def test_a_run_with_averages_that_is_killed_ends_as_if_it_were_not(go, kill, left, whole, tested):
+    words = (*MEAN, *TESTED[tested], "checkpoint.save_every=2")
     expected = left(whole(*words))
     for owner, function, nth, after in LIVES:
         kill("killed", owner, function, nth, *words, after=after)
