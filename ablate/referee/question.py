@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from ablate.errors import UserError, first_line
 from ablate.evidence.tables import Row
 
-RATE, LEAVE_OUT, REFUSE = "rate", "leave_out", "refuse"
+RATE = "rate"
 Positive = Field(default=0.0, ge=0, allow_inf_nan=False)
 
 
@@ -96,12 +96,6 @@ class Claim(Strict):
         _need(self.kind == "exact" or not self.tolerance, "tolerance is only for kind=exact")
         return self
 
-    @property
-    def is_of_factors(self) -> bool:
-        """Whether the claim can be asked about each level of a factor."""
-        other = self.treatment, self.target, self.where, self.minus
-        return self.kind not in ("exact", "trend") and not any(other)
-
 
 class Question(Strict):
     """A question about a table of runs: how the table is read, and the claims.
@@ -121,13 +115,11 @@ class Question(Strict):
         failed: values by column that mark a failed run.
         floor: metric of a model that has learned nothing. A run fails if its metric is not better
             than this value, or if its gain over it is less than half of the best gain in its arm.
-        missing: rate | leave_out | refuse, or the value for a run without a result.
+        missing: rate | leave_out: whether the rates of runs without a result are compared, too.
         noise: run-to-run variation, if it is stated.
         test: corrected | textbook: whether the t test is corrected for skewness; by default, only
             for pairs, as for the seeds of a sweep.
         alpha: significance level.
-        design: combinations: each column of `arm` is a factor, whose levels the runs take at
-            random; the claims are about every level against the first one.
         name: name of the study.
         claims: the claims.
     """
@@ -145,11 +137,10 @@ class Question(Strict):
     where: Row = {}
     failed: Row = {}
     floor: float | None = Field(default=None, allow_inf_nan=False)
-    missing: Literal["rate", "leave_out", "refuse"] | float = "rate"
+    missing: Literal["rate", "leave_out"] = RATE
     noise: Noise | None = None
     test: Literal["", "corrected", "textbook"] = ""
     alpha: float = Field(default=0.05, gt=0, lt=0.5)
-    design: Literal["", "combinations"] = ""
     name: str = "comparison"
     claims: tuple[Claim, ...] = ()
 
@@ -162,10 +153,7 @@ class Question(Strict):
         _need(self.take == "best" or not self.by, "by chooses the best row: give take=best")
         steps = self.reach is None or (self.floor is None and self.take == "last")
         _need(steps, "reach compares steps: it goes with neither floor nor take=best")
-        plain = not (self.pair or self.group or self.noise)
-        _need(plain or not self.design, "design=combinations has no pair, group or noise")
         for claim in self.claims:
-            _need(not self.design or claim.is_of_factors, "design=combinations compares levels")
             compares = claim.kind != "trend" and claim.target is None
             paired = self.noise and self.pair and compares
             _need(not paired, "noise is that of single runs, not of pairs: remove noise or pair")
@@ -211,8 +199,6 @@ def question_of(given: Mapping[str, object]) -> Question:
     values: Row = dict(given)
     if isinstance(values.get("arm"), str):
         values["arm"] = (values["arm"],)
-    if values.get("design") and "claims" not in values:
-        values.setdefault("baseline", {})
     of_table = {*Question.model_fields} - ({"where"} if values.get("minus") else set())
     of_claim = [key for key in Claim.model_fields if key in values and key not in of_table]
     if "claims" not in values and of_claim:

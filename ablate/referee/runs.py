@@ -15,7 +15,7 @@ from ablate.errors import UserError, first_line, likely
 from ablate.evidence.outcome import first_at
 from ablate.evidence.tables import Source
 from ablate.evidence.types import Reason, reason
-from ablate.referee.question import LEAVE_OUT, RATE, REFUSE, Question
+from ablate.referee.question import RATE, Question
 from ablate.stats import above, at_most
 from ablate.verdict.floor import PLATEAU
 
@@ -131,8 +131,7 @@ def runs_of(source: Source, question: Question) -> Runs:
     """Return the runs of a source that a question is about.
 
     Raises:
-        UserError: a column is missing or has a wrong value, no run is left, or a run has no result
-            although the question refuses such runs.
+        UserError: a column is missing or has a wrong value, or no run is left.
     """
     notes = [reason("table"), *(reason("source", text=note) for note in source.notes)]
     selected = source.frame[rows_with(source.frame, question.where, "where")]
@@ -144,13 +143,15 @@ def runs_of(source: Source, question: Question) -> Runs:
         notes.append(reason("rows", rows=len(source.frame), runs=len(runs)))
     without = _failed(runs, results, question)
     if count := int(without.sum()):
-        notes.append(_of_failed(count, len(runs), question))
+        rated = question.missing == RATE
+        rule = "their rates are compared, too" if rated else "they are left out"
+        counts = {"runs": count, "of": len(runs)}
+        notes.append(reason("missing", column=question.metric, rule=rule, **counts))
     notes += _of_columns(runs, without, question)
     if copies := int(runs.astype(str).duplicated().sum()):
         notes.append(reason("copies", rows=copies))
-    filled = question.missing if isinstance(question.missing, float) else math.nan
-    kept = ~without if question.missing == LEAVE_OUT else np.ones(len(runs), dtype=bool)
-    results = np.where(without, filled, results)
+    results = np.where(without, math.nan, results)
+    kept = ~without | (question.missing == RATE)
     return Runs(runs[kept].reset_index(drop=True), results[kept], notes)
 
 
@@ -174,15 +175,6 @@ def _failed(runs: pd.DataFrame, results: Numbers, question: Question) -> Rows:
         for gain, most in zip(gains, best, strict=True)
     ]
     return failed | ~np.array(learned, dtype=bool)
-
-
-def _of_failed(count: int, of: int, question: Question) -> Reason:
-    """Return a remark on the number of runs without a result."""
-    if question.missing == REFUSE:
-        raise UserError(f"{count} of {of} runs have no result (missing={REFUSE})")
-    rules = {RATE: "their rates are compared, too", LEAVE_OUT: "they are left out"}
-    rule = rules.get(str(question.missing), f"{question.missing} stands for them")
-    return reason("missing", runs=count, of=of, column=question.metric, rule=rule)
 
 
 def _of_columns(runs: pd.DataFrame, without: Rows, question: Question) -> Iterator[Reason]:

@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 import ablate
-from ablate.errors import UserError
 from ablate.stats.estimate import estimate
 
 
@@ -163,8 +162,6 @@ def test_runs_without_a_value_are_counted_and_their_rate_may_decide(value):
     assert failed(claim) == [0, 9]
     (left_out,) = claims_of(runs, treatment="b", baseline="a", missing="leave_out")
     assert "decided_by_failures" not in left_out
-    with pytest.raises(UserError, match="refuse"):
-        claims_of(runs, treatment="b", baseline="a", missing="refuse")
 
 
 @pytest.mark.parametrize(("failed", "shared"), [([0], False), ([0, 1, 2, 12, 13], True)])
