@@ -96,14 +96,10 @@ class Headline:
         Args:
             verdict: a verdict such as "supported".
         """
-        places = [
-            ", ".join(filter(None, setting.values())) or finding.experiment
-            for finding, setting, word in zip(
-                self.deciding, _settings(self.deciding), self.verdicts, strict=True
-            )
-            if word == verdict
-        ]
-        return [*dict.fromkeys(places)]
+        judged = zip(self.deciding, _settings(self.deciding), self.verdicts, strict=True)
+        chosen = [(finding, setting) for finding, setting, word in judged if word == verdict]
+        names = (", ".join(filter(None, each.values())) or f.experiment for f, each in chosen)
+        return [*dict.fromkeys(names)]
 
 
 def headline(
@@ -136,16 +132,13 @@ def headline(
     chosen = tuple(finding for finding, _ in counted)
     verdicts = tuple(verdict for _, verdict in counted)
     word = _combined({*verdicts, *(INCONCLUSIVE for _ in missing)})
-    reversals = [
-        f"{_name(finding.arms)} (the trend reverses {finding.reversal})"
-        for finding in chosen
-        if word == SUPPORTED and finding.reversal  # a trend is an average over all levels
-    ]
-    word = MIXED if reversals else word
+    # a trend is an average over all levels
+    reversed_over = [_name(finding.arms) for finding in chosen if finding.reverses]
+    word = MIXED if word == SUPPORTED and reversed_over else word
     final = REFUTED if universal and _has_counterexample(counted) else word
     result = Headline(
         word=final,
-        on=(reversals or [_strongest_contrast(counted)])[0] if final == MIXED else "",
+        on=_strongest_contrast(counted) or reversed_over[0] if final == MIXED else "",
         deciding=chosen,
         verdicts=verdicts,
         universal=final == REFUTED != word,
@@ -234,15 +227,10 @@ def _by_setting(findings: Sequence[Finding]) -> list[list[Finding]]:
     """
     keys = _apart(findings)
     common = set.intersection(*({*finding.alike} for finding in findings))
-    settings: dict[tuple[object, ...], list[Finding]] = {}
+    settings: dict[tuple[str, ...], list[Finding]] = {}
     for finding in findings:
-        given = tuple(pair for pair in finding.conditions if pair[0] not in {*keys, *common})
-        setting: dict[str, object] = {
-            **_properties(finding, keys),
-            CONDITIONS: given,
-            STEPS: "",
-            MARGIN: "",
-        }
+        alone = {k: x for k, x in finding.conditions.items() if k not in {*keys, *common}}
+        setting = _properties(finding, keys) | {CONDITIONS: str(alone), STEPS: "", MARGIN: ""}
         settings.setdefault((finding.kind, *setting.values()), []).append(finding)
     return list(settings.values())
 
@@ -259,16 +247,10 @@ def _real_text(settings: list[list[Finding]]) -> list[list[Finding]]:
     A group whose models were trained on an artificial language is dropped if other models were
     trained on real text to test the same reading (meaning) of the claim. All other groups are kept.
     """
-    groups = [
-        (group[0].reading, group[0].trained, is_artificial(group[0].data), group)
-        for group in settings
-    ]
-    real = {reading for reading, trained, artificial, _ in groups if trained and not artificial}
-    return [
-        group
-        for reading, trained, artificial, group in groups
-        if not (trained and artificial and reading in real)
-    ]
+    trained = [group for group in settings if group[0].trained]
+    artificial = [group for group in trained if is_artificial(group[0].data)]
+    real = {group[0].reading for group in trained if group not in artificial}
+    return [g for g in settings if g not in artificial or g[0].reading not in real]
 
 
 @cache
@@ -298,7 +280,7 @@ def _properties(finding: Finding, keys: Iterable[str]) -> dict[str, str]:
         "the corpus": listed([option_label("data", corpus) for corpus in finding.data]),
         "the size of the model": finding.size,
         "the device": finding.device,
-        **(conditions or {CONDITIONS: arm_label(dict(finding.conditions))}),
+        **(conditions or {CONDITIONS: arm_label(finding.conditions)}),
         "what is compared": finding.arms,
         "the metric": finding.metric,
         STEPS: steps and f"{steps} steps",
@@ -335,12 +317,15 @@ def _name(key: str) -> str:
 
 
 def _strongest_contrast(counted: Counted) -> str:
-    """Return the properties in which a supported and a refuted verdict differ, as text.
+    """Return the properties in which a supported and a refuted verdict differ, as text; "" if no
+    verdict is refuted.
 
     The pair with the most different effects is chosen.
     """
     supported = [finding for finding, word in counted if word == SUPPORTED]
     refuted = [finding for finding, word in counted if word == REFUTED]
+    if not refuted:
+        return ""
     pair = max(product(supported, refuted), key=lambda pair: distance(*pair))
     return listed([*_settings(pair)[0]]) or "the experiment"
 

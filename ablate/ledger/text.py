@@ -5,7 +5,7 @@ A headline combines all verdicts on a claim in a word, such as "supported" or "m
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -68,9 +68,9 @@ class Entry:
 
     @property
     def text(self) -> str:
-        """The claim with its document and factors, and the sentences that experiments tested."""
-        statements = (finding.statement for finding in self.findings)
-        return "\n".join([*map(str, astuple(self.claim)), *statements]).lower()
+        """The claim with its document and factors, and its experiments with their sentences."""
+        tested = (f"{finding.experiment} {finding.statement}" for finding in self.findings)
+        return "\n".join([*map(str, astuple(self.claim)), *tested]).lower()
 
     @property
     def outside(self) -> bool:
@@ -108,28 +108,19 @@ def count(entries: Iterable[Entry]) -> dict[str, int]:
     return {word: counted[word] for word in HEADLINES}
 
 
-# Whether a claim matches the value of each filter, in small letters.
-FILTERS: dict[str, Callable[[Entry, str], bool]] = {
-    "document": lambda entry, title: title in "\n".join(entry.claim.documents).lower(),
-    "state": lambda entry, word: word in [entry.verdict, TESTED][: 1 + bool(entry.findings)],
-    "experiment": lambda entry, name: any(name in x.experiment.lower() for x in entry.findings),
-}
-
-
-def pick(entries: list[Entry], wanted: dict[str, str], words: Sequence[str] = ()) -> list[Entry]:
-    """Return the claims that match all filters and contain all words, ignoring case.
+def pick(entries: list[Entry], state: str | None, words: Sequence[str]) -> list[Entry]:
+    """Return the claims that contain all words, ignoring case, and have a headline.
 
     Args:
         entries: the whole ledger.
-        wanted: a value for each filter, a key of `FILTERS`: the state itself, or a part of the
-            title of a document or of the name of an experiment.
-        words: words that the claim, or the sentences that experiments tested, must contain.
+        state: the headline, or "tested" for claims with any verdict; None for all claims.
+        words: words that the claim, its document, or the name of an experiment or a sentence that
+            it tested must contain.
     """
-
     return [
         entry
         for entry in entries
-        if all(FILTERS[key](entry, value.lower()) for key, value in wanted.items())
+        if state in (None, entry.verdict, TESTED if entry.findings else None)
         and all(word.lower() in entry.text for word in words)
     ]
 

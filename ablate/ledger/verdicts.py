@@ -15,7 +15,7 @@ represents it (ablate.stats).
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
@@ -24,7 +24,6 @@ from typing import Any, cast
 import yaml
 from pydantic.dataclasses import dataclass
 
-from ablate.config.labels import level_label
 from ablate.config.location import SMOKE, catalogue
 from ablate.console import track
 from ablate.evidence.checks import digest_of_evidence, read_manifest
@@ -42,10 +41,9 @@ from ablate.verdict.stored import (
     was_trained,
 )
 from ablate.verdict.types import INCONCLUSIVE, REFUTED, SUPPORTED, Entry, Setting, Verdict, side
-from ablate.words.answer import effect_text
+from ablate.words.answer import deciding_interval, effect_text
 
 VERDICTS = (SUPPORTED, REFUTED, INCONCLUSIVE)
-Pairs = tuple[tuple[str, str], ...]
 # Config keys whose levels are part of every setting, which names them by the last part of the key
 NAMED = ("data", "model", "model.d_model", "model.n_layers", "budget.steps")
 
@@ -139,20 +137,20 @@ class Finding:
     again: Replication | None = None  # the replication of the verdict with new seeds
     trained: bool = False  # whether the verdict is about trained models
     size: str = ""  # size of the models
-    conditions: Pairs = ()  # levels of both arms, by their keys
-    components: Pairs = ()  # options of config groups that all arms share
+    conditions: dict[str, str] = field(default_factory=dict)  # levels of both arms
+    components: dict[str, str] = field(default_factory=dict)  # options that all arms share
     device: str = ""
     arms: str = ""  # the compared arms
     change: str = ""  # the effect with its unit and interval, as text; "" if there is none
     margin: float = 0.0  # 0 if the claim has no margin
-    reversal: str = ""  # neighbouring levels between which a supported trend reverses
+    reverses: bool = False  # whether a trend changes its direction between neighbouring levels
     # where a document states the judged meaning, or why none does (`remark`)
     asked: dict[str, str] = field(default_factory=dict)
 
     @property
     def alike(self) -> dict[str, str]:
         """The options and values that both compared arms have, by config key."""
-        return dict(self.components) | dict(self.conditions)
+        return self.components | self.conditions
 
     @property
     def fresh(self) -> "Finding | None":
@@ -204,14 +202,12 @@ def collect(folder: Path) -> dict[str, list[Finding]]:
                 again = asked_again(claim, contest)
                 findings.append(_finding(claim, whole, folder=path.parent, again=again))
     by_claim: dict[str, list[Finding]] = {}
-    for finding in sorted(with_family(findings), key=_place):
+    for finding in sorted(
+        with_family(findings),
+        key=lambda x: (x.reading, x.experiment, listed([*x.data]), x.size, x.steps_text),
+    ):
         by_claim.setdefault(finding.claim, []).append(finding)
     return by_claim
-
-
-def _place(finding: Finding) -> tuple[str, ...]:
-    corpora = listed([*finding.data])
-    return (finding.reading, finding.experiment, corpora, finding.size, finding.steps_text)
 
 
 def missing_evidence(folder: Path) -> dict[str, list[str]]:
@@ -235,7 +231,7 @@ def missing_evidence(folder: Path) -> dict[str, list[str]]:
 def _finding(claim: Entry, whole: Verdict, **beside: Any) -> Finding:
     """Return a verdict of verdict.json; `beside` has its folder and its replication."""
     reading = read_notes("readings").get(claim["id"], {}).get(claim.get("reading", ""), {})
-    conditions = dict(_conditions(claim))
+    conditions = _conditions(claim)
     named = {key.rpartition(".")[2]: conditions.pop(key) for key in NAMED if key in conditions}
     setting = cast(Setting, {**whole["regime"], **named})
     fields: Any = {
@@ -250,11 +246,11 @@ def _finding(claim: Entry, whole: Verdict, **beside: Any) -> Finding:
         "registered": whole["registered"],
         "trained": was_trained(whole) and not needs_no_training(claim["metric"]),
         "asked": reading,
-        "conditions": _pairs(conditions),
-        "components": _pairs(whole["components"]),
+        "conditions": conditions,
+        "components": whole["components"],
         "arms": _arms(claim),
         "change": _change(claim),
-        "reversal": _reversal(claim, whole),
+        "reverses": _reverses(claim, whole),
     }
     return Finding(**fields, **beside)
 
@@ -265,43 +261,29 @@ def _change(claim: Entry) -> str:
     """
     if claim["kind"] == "exact" or claim["effect"] is None:
         return ""
-    ends, level = claim["interval"], 1 - claim["alpha"]
-    if "interval_equivalence" in claim:
-        ends, level = claim["interval_equivalence"], 1 - 2 * claim["alpha"]
-    return effect_text(claim, claim["effect"], ends, level)
+    return effect_text(claim, claim["effect"], *deciding_interval(claim, claim))
 
 
-def _reversal(claim: Entry, whole: Verdict) -> str:
-    """Return the neighbouring levels between which the mean of a supported trend changes against
-    the claim, such as "from 1,024 subwords to 4,096 subwords"; "" if there are none.
-
-    The caveat is about the long budget.
+def _reverses(claim: Entry, whole: Verdict) -> bool:
+    """Return whether a caveat says that the mean of a trend changes against the claim between two
+    neighbouring levels. The caveat is about the long budget.
     """
-    if claim["verdict"] != SUPPORTED or is_short(claim):
-        return ""
-    over, number = claim["over"], number_of(whole["claims"])[name_of(claim)]
-    reversals = [x for x in whole["caveats"] if x["code"] == "trend_reverses"]
-    ends = [x["values"] for x in reversals if number in (x["claims"] or [number])]
-    labels = ([level_label(over, x[end][over]) for end in ("from", "to")] for x in ends)
-    return listed([f"from {first} to {second}" for first, second in labels])
+    number = number_of(whole["claims"])[name_of(claim)]
+    about = [x["claims"] for x in whole["caveats"] if x["code"] == "trend_reverses"]
+    return not is_short(claim) and any(number in (claims or [number]) for claims in about)
 
 
 def steps_of_claim(claim: Entry, whole: Verdict) -> tuple[int, ...]:
     """Return the numbers of training steps of a verdict; one, unless arms differ; () if unknown."""
-    level = dict(_conditions(claim)).get("budget.steps")
+    level = _conditions(claim).get("budget.steps")
     steps = claim.get("steps") or level or whole["regime"].get("steps") or []
     return tuple(map(int, each_of(steps)))
 
 
-def _conditions(claim: Entry) -> Pairs:
-    """Return the factor levels that both compared arms of a claim have, as (config key, level)
-    pairs.
-    """
-    return _pairs({**claim["where"], **shared_levels(claim)})
-
-
-def _pairs(levels: Mapping[str, object]) -> Pairs:
-    return tuple(sorted((key, str(level)) for key, level in levels.items()))
+def _conditions(claim: Entry) -> dict[str, str]:
+    """Return the levels that both compared arms of a claim have, by config key."""
+    shared = claim["where"] | shared_levels(claim)
+    return {key: str(shared[key]) for key in sorted(shared)}
 
 
 def _arms(claim: Entry) -> str:

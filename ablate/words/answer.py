@@ -253,11 +253,16 @@ def _setting(claim: Entry, apart: Levels, both: str = "both ") -> str:
     return f" ({both}with {in_sentence(levels)})" if levels else ""
 
 
+def deciding_interval(claim: Entry, answer: Answer) -> tuple[list[float] | None, float]:
+    """Return the interval that decides a claim, and its level; None if there is no interval."""
+    if "interval_equivalence" in answer:  # of the two one-sided tests
+        return answer["interval_equivalence"], 1 - 2 * claim["alpha"]
+    return answer["interval"], 1 - claim["alpha"]
+
+
 def _effect(claim: Entry, answer: Answer) -> str:
     """Return the effect of a claim with its interval and its runs."""
-    ends, level = answer["interval"], 1 - claim["alpha"]
-    if "interval_equivalence" in answer:  # the interval of the two one-sided tests, which decide
-        ends, level = answer["interval_equivalence"], 1 - 2 * claim["alpha"]
+    ends, level = deciding_interval(claim, answer)
     runs = counted(answer["pairs"], "pair" if "design" in claim else "paired seed")
     if more := answer.get("unpaired_runs"):
         runs += f" and {counted(more, 'unpaired run')}"

@@ -39,8 +39,8 @@ def finding(verdict="supported", **changes):
     return replace(FINDING, verdict=verdict, **changes)
 
 
-PRE, POST = ((("model/residual", order),) for order in ("pre_ln", "post_ln"))
-ADAM = (("model/residual", "pre_ln"), ("optimizer", "adam"))
+PRE, POST = ({"model/residual": order} for order in ("pre_ln", "post_ln"))
+ADAM = {"model/residual": "pre_ln", "optimizer": "adam"}
 SUPPORTED = finding()
 LONG = {"steps": (3000,)}
 
@@ -59,7 +59,7 @@ LONG = {"steps": (3000,)}
         ([finding(), finding("refuted", size="six layers")], "mixed"),
         ([finding(), finding("inconclusive", size="six layers")], "undecided"),
         (
-            [finding("refuted"), finding("inconclusive", conditions=(("schedule", "no_warmup"),))],
+            [finding("refuted"), finding("inconclusive", conditions={"schedule": "no_warmup"})],
             "undecided",
         ),
         ([finding(), finding("refuted", arms="b - a"), finding("inconclusive", size="x")], "mixed"),
@@ -78,8 +78,9 @@ LONG = {"steps": (3000,)}
         ([finding(), finding("refuted", reading="ours", asked=OURS)], "supported"),
         ([finding("refuted", reading="ours", asked=OURS)], "refuted"),
         # a trend that is supported on average reverses between two levels
-        ([finding(kind="trend", reversal="from 1 to 2")], "mixed"),
-        ([finding(reversal="from 1 to 2"), finding("inconclusive", size="x")], "undecided"),
+        ([finding(kind="trend", reverses=True)], "mixed"),
+        ([finding(reverses=True), finding("inconclusive", size="x")], "undecided"),
+        ([finding("refuted", reverses=True)], "refuted"),
         # exploratory verdicts count for a reading that has no other verdict, and never alone
         ([finding(), finding("refuted", size="x", exploratory=True)], "supported"),
         ([finding(), finding("refuted", reading="b", exploratory=True)], "mixed"),
@@ -205,7 +206,7 @@ def test_fresh_seeds_are_a_second_try(first, fresh, word):
         ({"where": {"data": "copy"}}, {"data": ("copy",)}),
         ({"where": {"model.n_layers": 6}}, {"size": "micro, 64 wide, 6 layers"}),
         ({"where": {"budget.steps": 60}}, {"steps": (60,)}),
-        ({"where": {"schedule": "noam"}}, {"conditions": (("schedule", "noam"),)}),
+        ({"where": {"schedule": "noam"}}, {"conditions": {"schedule": "noam"}}),
     ],
 )
 def test_a_claim_about_a_level_is_of_the_setting_with_that_level(folders, verdict, claim, changed):
@@ -217,7 +218,7 @@ def test_a_claim_about_a_level_is_of_the_setting_with_that_level(folders, verdic
     whole["claims"][0] |= claim
     path.write_text(json.dumps(whole))
     ((collected,),) = collect(folders / "experiments").values()
-    expected = {"data": ("copy", "toy"), "conditions": ()}
+    expected = {"data": ("copy", "toy"), "conditions": {}}
     expected["size"] = "micro, 64 wide, 2 and 6 layers"
     assert {name: getattr(collected, name) for name in expected | changed} == expected | changed
 

@@ -40,25 +40,15 @@ def test_a_value_that_training_cannot_change_needs_no_real_text(verdict, folders
     assert finding.trained == (metric == "test/bleu")
 
 
-@pytest.mark.parametrize(
-    ("word", "claims", "reversal"),
-    [
-        ("supported", [], "from 4 heads to 8 heads"),
-        ("supported", [1], "from 4 heads to 8 heads"),
-        ("supported", [2], ""),
-        ("inconclusive", [], ""),
-    ],
-)
-def test_a_trend_reverses_where_its_caveat_says(verdict, folders, word, claims, reversal):
-    verdict("experiments/study", {CLAIM: word}, kind="trend")
+@pytest.mark.parametrize(("claims", "reverses"), [([], True), ([1], True), ([2], False)])
+def test_a_trend_reverses_where_its_caveat_says(verdict, folders, claims, reverses):
+    verdict("experiments/study", {CLAIM: "supported"}, kind="trend")
     path = folders / "experiments" / "study" / "verdict.json"
     whole = json.loads(path.read_text())
-    whole["claims"][0]["over"] = "model.n_heads"
-    ends = {"from": {"model.n_heads": 4}, "to": {"model.n_heads": 8}}
-    whole["caveats"] = [{"code": "trend_reverses", "values": ends, "claims": claims}]
+    whole["caveats"] = [{"code": "trend_reverses", "values": {}, "claims": claims}]
     path.write_text(json.dumps(whole))
     ((finding,),) = collect(folders / "experiments").values()
-    assert finding.reversal == reversal
+    assert finding.reverses == reverses
 
 
 def test_every_regime_and_experiment_is_kept_and_none_leads_by_its_date(ledger, verdict):

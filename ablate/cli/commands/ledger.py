@@ -27,13 +27,13 @@ STATES = (
 def add_arguments(parser: Parser) -> None:
     """Declare the filters, and the folder from which verdicts are read."""
     parser.add_argument(
-        "words", metavar="WORD", nargs="*", help="list the claims that contain all of these words"
+        "words",
+        metavar="WORD",
+        nargs="*",
+        help="list the claims that contain all of these words; also of documents and experiments",
     )
     parser.add_argument("--all", action="store_true", help="list every claim")
-    parser.add_key("word", "claims that contain this text")
     parser.add_key("state", "claims with this headline", one_of(*STATES))
-    parser.add_key("document", "claims of documents whose title contains this")
-    parser.add_key("experiment", "claims of experiments whose name contains this")
     parser.add_key("experiments", "folder of verdicts, instead of the catalogue", FOLDER)
 
 
@@ -43,18 +43,15 @@ def run(arguments: argparse.Namespace) -> None:
 
     from ablate.config.location import catalogue
     from ablate.console import make_console
-    from ablate.ledger.text import FILTERS, lines, pick, read_entries, subjects, summary
+    from ablate.ledger.text import lines, pick, read_entries, subjects, summary
 
     folder = arguments.experiments or catalogue()
     if not folder:
         print(f"ablate ledger: {NO_CATALOGUE}", file=sys.stderr)
     entries = read_entries(folder)
-    given = {key: value for key, value in vars(arguments).items() if value}
-    wanted = {key: value for key, value in given.items() if key in FILTERS}
-    words = [*arguments.words, *([arguments.word] if arguments.word else [])]
-    picked = pick(entries, wanted, words)
+    picked = pick(entries, arguments.state, arguments.words)
     console = make_console()
-    listed = bool(wanted or words or arguments.all)
+    listed = bool(arguments.state or arguments.words or arguments.all)
     for line in lines(picked) if listed else subjects(entries):
         console.print(line, soft_wrap=True)
     if entries:
