@@ -4,10 +4,8 @@ Nothing is judged here: every caveat follows from the runs, or from what the jud
 with a claim. ablate.words has the sentence of each code.
 """
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import pairwise
 from statistics import mean
 from typing import Any
@@ -18,14 +16,12 @@ from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import NOT_LEARNED, by_label, differ_in_code, involves_chance, value
 from ablate.evidence.registration import ordered, planned_looks, shared_seeds, tried
-from ablate.evidence.types import Caveat, Claim, Levels, Reason, Run, Values, reason
+from ablate.evidence.types import Caveat, Claim, Levels, Reason, Run, reason
 from ablate.phrases import name_of, number_of
-from ablate.stats import above, difference
+from ablate.stats import difference
 from ablate.stats.skew import is_visible, skewness
 from ablate.verdict.designs import METHOD, values_of
-from ablate.verdict.floor import WITHOUT
 from ablate.verdict.judge import Judged
-from ablate.verdict.processors import of_processors
 from ablate.verdict.sides import pairs, steps_of
 
 IDLE = 0.2  # number of cores that other processes may use during a time measurement
@@ -59,7 +55,6 @@ def caveats(
         *(Caveat(**each, claims=[]) for each in whole),
         *_merged(_of_sizes, judged, evidence),
         *(Caveat(**each, claims=[]) for each in runs),
-        *of_processors(evidence, judged),
         *sorted(_merged(_of_claim, judged, evidence), key=lambda caveat: _place(caveat["code"])),
         *_of_correction(evidence, judged, waiting),
     ]
@@ -118,9 +113,8 @@ def _of_study(evidence: Evidence, judged: int, waiting: int) -> Iterator[Reason]
 def _of_tuning(evidence: Evidence) -> Iterator[Reason]:
     """Yield the caveats on a tuned parameter.
 
-    The best value may be the largest or the smallest of the values that were tried, it may have
-    been tuned in a shorter training than that of the verdicts, or the seeds of an arm may have
-    chosen different values.
+    The best value may be the largest or the smallest of the values that were tried, or it may have
+    been tuned in a shorter training than that of the verdicts.
     """
     tune = evidence.study["tune"]
     assert tune is not None
@@ -136,7 +130,6 @@ def _of_tuning(evidence: Evidence) -> Iterator[Reason]:
             for every, factor in ((evidence.short, "budget.short"), (evidence, "budget.steps"))
         )
         yield reason("tuned_short", key=tune["key"], short=short, steps=steps)
-    yield from _of_tuned_values(evidence, tune["key"], arms)
 
 
 def _at_end(
@@ -157,46 +150,6 @@ def _at_end(
         for arm, runs in (arms.items() if grids else ())
     }
     return {arm: [count, len(arms[arm])] for arm, count in counts.items() if count}
-
-
-def _of_tuned_values(
-    evidence: Evidence, tuned_key: str, arms: Mapping[str, list[Run]]
-) -> Iterator[Reason]:
-    """Yield a caveat if the seeds of an arm chose different values, and the mean results of these
-    values differ by more than the margin of a claim.
-
-    `arms` has the tuned runs by the label of their arm.
-    """
-    margins: dict[str, float] = {}
-    for claim in evidence.study["claims"]:
-        if claim["margin"] and claim["kind"] not in WITHOUT:
-            margins[claim["metric"]] = min(claim["margin"], margins.get(claim["metric"], math.inf))
-    for metric, margin in margins.items():
-        by_arm = {arm: _means_by_value(runs, metric) for arm, runs in arms.items()}
-        wide = {arm: means for arm, means in by_arm.items() if _are_apart(means, margin)}
-        if wide:
-            yield reason("tuned_apart", key=tuned_key, metric=metric, arms=wide)
-
-
-def _means_by_value(runs: list[Run], metric: str) -> list[Values]:
-    """Return the mean of a metric for each tuned value that at least two runs have. Runs that
-    learned nothing are left out.
-    """
-    results: dict[Any, list[float]] = {}
-    for run in (run for run in runs if run["status"] == "finished"):
-        with suppress(KeyError):  # the run lacks the metric, or its value is not finite
-            results.setdefault(run["tuned"]["value"], []).append(value(run, metric))
-    return [
-        {"value": x, "mean": mean(scores), "runs": len(scores)}
-        for x, scores in sorted(results.items())
-        if len(scores) > 1
-    ]
-
-
-def _are_apart(means: list[Values], margin: float) -> bool:
-    """Return whether the largest and the smallest mean differ by more than the margin."""
-    scores = [each["mean"] for each in means] or [0.0]
-    return above(max(scores) - min(scores), margin, max(map(abs, scores)))
 
 
 def _of_runs(evidence: Evidence, judged: Sequence[Judged]) -> Iterator[Reason]:
@@ -251,19 +204,47 @@ def _seeds(runs: list[Run]) -> set[int]:
 
 
 def _of_code(evidence: Evidence) -> Iterator[Reason]:
-    """Yield the caveats on different versions of packages, on arms whose runs, or whose tuning
-    runs, were made with different code, and on arms with runs of several sweeps that do not record
-    their code.
+    """Yield the caveats on different versions of packages, on arms that ran on different
+    processors, on arms whose runs, or whose tuning runs, were made with different code, and on arms
+    with runs of several sweeps that do not record their code.
     """
     versions = {tuple(sorted(run["versions"].items())) for run in evidence.runs if run["versions"]}
     if len(versions) > 1:
         yield reason("versions_differ")
+    yield from _of_processors(evidence)
     arms = [*by_label(evidence.runs).items(), *by_label(evidence.screening).items()]
     if mixed := dict.fromkeys(label for label, runs in arms if differ_in_code(runs)):
         yield reason("code_differs", arms=[*mixed])
     older = [[run for run in runs if "code" not in run] for _, runs in arms]
     if any(len({run.get("replicate") for run in runs}) > 1 for runs in older):
         yield reason("code_unknown")
+
+
+def _of_processors(evidence: Evidence) -> Iterator[Reason]:
+    """Yield a caveat if the arms have different proportions of their runs on a processor. It names
+    the two arms that differ most.
+
+    A GPU of another kind counts as a difference in code, and exact claims need no equal processors.
+    """
+    asked = any(map(involves_chance, evidence.study["claims"]))
+    if not asked or evidence.regime.get("device", "cpu") != "cpu":
+        return
+    arms = {arm: Counter(map(_processor, runs)) for arm, runs in by_label(evidence.runs).items()}
+    widest = (0.0, "", [*arms])
+    for name in sorted({name for counts in arms.values() for name in counts}):
+        parts = {arm: counts[name] / counts.total() for arm, counts in arms.items()}
+        ends = [end(parts, key=parts.__getitem__) for end in (min, max)]
+        widest = max(widest, (parts[ends[1]] - parts[ends[0]], name, ends))
+    gap, processor, apart = widest
+    if gap and not any("" in counts for counts in arms.values()):
+        counts = {arm: [arms[arm][processor], arms[arm].total()] for arm in apart}
+        yield reason("processors_differ", processor=processor, arms=counts)
+
+
+def _processor(run: Run) -> str:
+    """Return the processor of a run, with the instruction set if it is known; "" if unknown."""
+    words = (run.get("processor", ""), run.get("instructions", ""))
+    return " with ".join(filter(None, words)) if words[0] else ""
 
 
 def _of_sizes(claim: Judged, evidence: Evidence) -> Iterator[Reason]:

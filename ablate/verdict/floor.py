@@ -55,7 +55,6 @@ NO_WEIGHT = 1e-9  # relative size below which a weight is a rounding error of 0
 FEWEST = 2  # smallest number of learned pairs for a verdict on their mean
 QUARTER = 0.25
 SKILL = "val/skill"
-WITHOUT = ("exact", "stability", "trend")  # kinds that do not compare the losses of two models
 # metrics without a floor
 UNLEARNED = (*UNTRAINED, "gap", "gradient")
 AT_BEST = 0.01  # fraction of the metric's range within which an arm counts as at the best value

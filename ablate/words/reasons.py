@@ -42,8 +42,6 @@ TEMPLATES = {  # `Words` formats the values of a code
     "in {largest:each}, and the smallest in {smallest:each}. A better one may lie outside.",
     "tuned_short": "The {key:key} was tuned in runs of {short:grouped} steps, and reused without "
     "tuning in runs of {steps:grouped} steps, for which another value may be better.",
-    "tuned_apart": "In some arms, different seeds chose different values of {key:key}, and the "
-    "mean {metric} of the runs with each value differs by more than the margin: {arms:each}.",
     "matched": "All arms have about as many {by} as the arm with {to:arm}, because these "
     "settings were adjusted: {arms:each}.",
     "sizes_differ": "The arms differ in trained parameters: {arms:each}.",
@@ -62,8 +60,6 @@ TEMPLATES = {  # `Words` formats the values of a code
     "devices ({arms:listed}), so they differ by more than run-to-run variation.",
     "processors_differ": "The arms differ in the proportion of runs on {processor}: {arms:each}. A "
     "part of the effect may be that of the processor.",
-    "effect_by_processor": "The effect depends on the processor ({effects:each}; F test, "
-    "p = {p:.2g}), so that the interval may be too short.",
     "code_unknown": "Runs of an arm come from several sweeps that do not record their code.",
     # single claims
     "seeds_unpaired": "Of seed {seeds:listed}, a run or its metric is missing: not counted.",
@@ -191,14 +187,10 @@ def _each(values: Mapping[str, Any]) -> str:
 
 
 def _one(value: Any) -> str:
-    """Return one value of an arm: a number, a number of all its runs, levels, or means by value."""
+    """Return one value of an arm: a number, a number of all its runs, or levels."""
     if isinstance(value, dict):
         return arm_label(value)
-    if not isinstance(value, list):
-        return f"{value:.3g}" if isinstance(value, float) else grouped(value)
-    if isinstance(value[0], dict):
-        return listed([f"{m['mean']:.4g} for {m['value']} ({m['runs']} runs)" for m in value])
-    return f"{value[0]} of {value[1]} runs"
+    return f"{value[0]} of {value[1]} runs" if isinstance(value, list) else grouped(value)
 
 
 def _changes(changes: list[Any]) -> str:
