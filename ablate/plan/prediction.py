@@ -16,11 +16,10 @@ from ablate.config.labels import arm_label
 from ablate.config.screen import FACTOR
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
-from ablate.stats.combinations.tuned import LARGEST
 from ablate.stats.power import PlannedNoise
 from ablate.verdict.designs import combined, design_of
 from ablate.verdict.kinds import KINDS
-from ablate.verdict.types import SUPPORTED, Combined, PredictedPart, PredictedRecipe
+from ablate.verdict.types import LARGEST, SUPPORTED, Combined, PredictedPart, PredictedRecipe
 
 FIRST, BEST = "first_levels", "best"  # arms
 WITHIN = 0.3  # of the predicted gain: the margin

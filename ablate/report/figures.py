@@ -28,11 +28,9 @@ from ablate.report.forest import (
     screened,
 )
 from ablate.report.tables import by_effect, named_metric
-from ablate.stats.combinations.tuned import LARGEST
-from ablate.verdict.designs import LEVEL
 from ablate.verdict.stored import at_each_budget
 from ablate.verdict.study_checks import LAYER
-from ablate.verdict.types import Combined, Verdict
+from ablate.verdict.types import LARGEST, LEVEL, Combined, Verdict
 
 SECTIONS = ("answers", "asked", "runs", "curves")
 LIMITS = ("chance", "bound")  # if they are equal, the line is named "bound"

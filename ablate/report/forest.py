@@ -20,9 +20,8 @@ from ablate.report.draw import GRID, LABEL, LINE, WIDTH, folded
 from ablate.report.marks import ARM_COLOURS, INK, MARKS
 from ablate.stats import at_most
 from ablate.stats.means import t_quantile
-from ablate.verdict.designs import LEVEL
 from ablate.verdict.kinds import KINDS, kind_of
-from ablate.verdict.types import INCONCLUSIVE, REFUTED, SMALL, Entry, Verdict
+from ablate.verdict.types import INCONCLUSIVE, LEVEL, REFUTED, SMALL, Entry, Verdict
 
 # the unit of a slope; an exponent has none
 PER = {"linear": "per unit of", "log": "per doubling of", "log_log": ""}

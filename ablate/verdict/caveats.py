@@ -20,9 +20,10 @@ from ablate.evidence.types import Caveat, Claim, Levels, Reason, Run, reason
 from ablate.phrases import name_of, number_of
 from ablate.stats import difference
 from ablate.stats.skew import is_visible, skewness
-from ablate.verdict.designs import METHOD, values_of
 from ablate.verdict.judge import Judged
 from ablate.verdict.sides import pairs, steps_of
+from ablate.verdict.types import COMBINATIONS
+from ablate.verdict.unpaired import values_of
 
 IDLE = 0.2  # number of cores that other processes may use during a time measurement
 ALIKE = 0.01  # largest relative difference in parameters of arms that count as matched
@@ -335,7 +336,7 @@ def _of_claim(claim: Judged, evidence: Evidence) -> Iterator[Reason]:
         yield reason("rates_untuned", rates=claim.rates)
     if claim.noise:
         yield claim.noise
-    recipes_alone = entry["method"] == METHOD and entry["noise"] == ["runs"]
+    recipes_alone = entry["method"] == COMBINATIONS and entry["noise"] == ["runs"]
     alone = (entry["noise"] == ["seeds"] or recipes_alone) and not evidence.is_table
     if entry["p"] and alone and entry["interval"]:
         task = evidence.registration.get("components", {}).get("task", "")

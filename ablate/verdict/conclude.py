@@ -46,7 +46,6 @@ from ablate.phrases import name_of
 from ablate.stats import at_most
 from ablate.stats.spending import nominal, spent
 from ablate.verdict.caveats import caveats
-from ablate.verdict.designs import combined
 from ablate.verdict.floor import FEWEST
 from ablate.verdict.judge import Decided, Judged, decide, judge, make_undecided, older_runs
 from ablate.verdict.kind import Finding
@@ -115,7 +114,6 @@ def conclude(evidence: Evidence) -> Verdict:
     if short:
         claims = both(judged, judge(early, short, *about), evidence, short)
     going_on = unfinished([*decided, *early], evidence)
-    whole = combined(evidence)
     verdict: Verdict = {
         "experiment": evidence.name,
         "rule": RULE,
@@ -138,7 +136,12 @@ def conclude(evidence: Evidence) -> Verdict:
             for label, runs in by_label(evidence.runs).items()
         ],
     }
-    return {**verdict, "combined": whole} if whole else verdict
+    if evidence.study.get("design"):
+        from ablate.verdict.designs import combined  # few studies need it
+
+        if whole := combined(evidence):
+            verdict["combined"] = whole
+    return verdict
 
 
 def _setting(evidence: Evidence) -> Setting:

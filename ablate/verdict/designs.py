@@ -1,19 +1,12 @@
-"""Estimate the effects of claims about runs that are not paired by seeds.
+"""Estimate the effects in a study of combinations, in which each run informs all factors.
 
-In a study of combinations, each run informs all factors. The effect of a claim compares two levels
-of a factor at chosen learning rates (ablate.stats.combinations). Only runs that learned count. If
-the arms of a claim failed to learn at different rates, the claim is undecided, because its runs are
-then a selection.
-
-In a table of runs without pairs, two arms are compared by Welch's test, an arm and a number by the
-t test of one sample, and a trend is the least-squares slope over a numeric column. The standard
-deviation may be stated, too. These are the textbook's tests; the correction for skewness, which
-pairs have, must be asked for.
+The effect of a claim compares two levels of a factor at chosen learning rates
+(ablate.stats.combinations). Only runs that learned count. If the arms of a claim failed to learn at
+different rates, the claim is undecided, because its runs are then a selection.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -30,7 +23,7 @@ from ablate.config.combinations import (
 )
 from ablate.evidence.folder import Evidence, in_blocks
 from ablate.evidence.outcome import value
-from ablate.evidence.types import Levels, Question, Reason, Run, TableClaim, reason
+from ablate.evidence.types import Levels, Question, Reason, Run, reason
 from ablate.metric.table import metric_of
 from ablate.stats.combinations.effects import (
     Change,
@@ -41,31 +34,16 @@ from ablate.stats.combinations.effects import (
 )
 from ablate.stats.combinations.interaction import interaction, strongest_pairs
 from ablate.stats.combinations.tuned import best_rate, predict, tuned_effects
-from ablate.stats.means import (
-    MeanDifference,
-    Noise,
-    Part,
-    Values,
-    Variance,
-    contrast,
-    largest,
-    mean_of,
-    slope,
-    sum_of,
-    variance_of,
-)
+from ablate.stats.means import MeanDifference, Noise, Part, Variance
 from ablate.stats.rates import Rates
 from ablate.verdict.contrast import contributions_to
 from ablate.verdict.floor import has_learned
-from ablate.verdict.sides import INDEPENDENT, ContrastError, Side
-from ablate.verdict.types import Combined, CombinedChange, PredictedRecipe
+from ablate.verdict.sides import Side
+from ablate.verdict.types import COMBINATIONS, LEVEL, Combined, CombinedChange, PredictedRecipe
 
 VALIDATION = "val/nll"  # the metric that chooses learning rates
-METHOD = "combinations"
-LEVEL = 0.95
 
 Numbers = Int[np.ndarray, "runs factors"]
-LEAST_LEVELS = 2  # smallest number of values of the column of a trend
 
 
 class Scored(NamedTuple):
@@ -149,7 +127,25 @@ def _numbers(design: Combinations, levels: Mapping[str, object]) -> list[int]:
     return numbers
 
 
-def effect_of_recipes(claim: Question, design: Combinations, evidence: Evidence) -> MeanDifference:
+def of_recipes(
+    claim: Question, evidence: Evidence, rates: Rates | None
+) -> tuple[MeanDifference, Reason | None]:
+    """Return the effect of a claim, and the reason why it is undecided whatever its effect, if
+    there is one.
+
+    `rates` has the rates of failed runs of both levels; None if no run failed.
+    """
+    design = design_of(evidence)
+    assert design is not None
+    effect = _effect(claim, design, evidence)
+    if rates is not None:
+        low, high = rates.interval(LEVEL)
+        if low > 0 or high < 0:
+            return effect, reason("failures_differ")
+    return effect, None if effect.parts else reason("not_estimable")
+
+
+def _effect(claim: Question, design: Combinations, evidence: Evidence) -> MeanDifference:
     """Return the effect of a claim at chosen learning rates, positive if the treatment is better;
     NaN if the runs cannot determine it.
     """
@@ -159,16 +155,18 @@ def effect_of_recipes(claim: Question, design: Combinations, evidence: Evidence)
     levels = [names.index(str(claim[arm][factor])) for arm in ("treatment", "baseline")]
     counts = tuple(int((data.runs.levels[:, place] == level).sum()) for level in levels)
     if not all(counts):
-        return MeanDifference(math.nan, (), METHOD, counts)
+        return MeanDifference(math.nan, (), COMBINATIONS, counts)
     estimates = _tuned(data, place)
     first, second = (_of_level(estimates, level) for level in levels)
     effect, deviations = first[0] - second[0], first[1] - second[1]
     variance = float((deviations**2).sum())
     if not math.isfinite(effect + variance):
-        return MeanDifference(math.nan, (), METHOD, counts)
+        return MeanDifference(math.nan, (), COMBINATIONS, counts)
     runs = len(data.scores)
-    parts = (Part(Variance(variance * runs, float(estimates.df.min()), METHOD), 1.0, float(runs)),)
-    return MeanDifference(effect, parts, METHOD, counts, noise=noise_of(data))
+    parts = (
+        Part(Variance(variance * runs, float(estimates.df.min()), COMBINATIONS), 1.0, float(runs)),
+    )
+    return MeanDifference(effect, parts, COMBINATIONS, counts, noise=noise_of(data))
 
 
 def noise_of(data: Scored) -> tuple[Noise, ...]:
@@ -192,15 +190,6 @@ def _of_level(estimates: Estimates, level: int) -> tuple[float, Float[np.ndarray
     if not level:
         return 0.0, np.zeros(estimates.deviations.shape[1])
     return float(estimates.effect[level - 1, 0]), estimates.deviations[level - 1, :, 0]
-
-
-def problem_of_recipes(effect: MeanDifference, rates: Rates | None) -> Reason | None:
-    """Return the reason why a claim is undecided whatever its effect, else None."""
-    if rates is not None:
-        low, high = rates.interval(LEVEL)
-        if low > 0 or high < 0:
-            return reason("failures_differ")
-    return None if effect.parts else reason("not_estimable")
 
 
 def combined(evidence: Evidence) -> Combined | None:
@@ -299,86 +288,3 @@ def _recipe(design: Combinations, data: Scored, changes: Iterable[Change]) -> Le
     if data.runs.rate is not None:
         row[data.runs.rate.factor] = best_rate(data.runs, data.validation[:, 0], row)
     return recipe_of(design, row.tolist()).levels
-
-
-def is_independent(claim: Mapping[str, object]) -> bool:
-    """Return whether a claim is about runs that are not paired."""
-    return claim.get("design") in INDEPENDENT
-
-
-def effect_of(claim: TableClaim, arms: Sequence[Side]) -> MeanDifference:
-    """Return the effect of a claim about runs that are not paired, positive if the treatment is
-    better; NaN if an arm has no run with a value.
-
-    Raises:
-        ContrastError: a value of a trend has no logarithm.
-    """
-    if claim["kind"] == "trend":
-        return sum_of([_slope(claim, arm) for arm in arms], "least squares")
-    corrected = claim["test"] == "corrected"
-    effect = _effect(claim, arms, "corrected " * corrected)
-    return effect if corrected else replace(effect, skewness=None)
-
-
-def problem_of(effect: MeanDifference, arms: Sequence[Side], claim: TableClaim) -> Reason | None:
-    """Return the reason why an effect decides no claim; None if it can."""
-    counts = [len(values_of(arm, claim["metric"])) for arm in arms]
-    if not all(counts):
-        return reason("no_value")
-    if math.isnan(effect.effect):
-        return reason("too_few_levels", over=claim["over"])
-    return None if effect.parts else reason("no_variation")
-
-
-def values_of(arm: Side, metric: str) -> Values:
-    """Return the results of the runs of an arm that have one, sorted, because a floating-point sum
-    depends on the order.
-    """
-    return np.sort(np.array([_value(run, metric) for run in _ended(arm)], dtype=np.float64))
-
-
-def _ended(arm: Side) -> list[Run]:
-    return [run for run in arm.every if run["status"] == "finished"]
-
-
-def _value(run: Run, metric: str) -> float:
-    value = run["metrics"][metric]
-    assert value is not None
-    return float(value)
-
-
-def _effect(claim: TableClaim, arms: Sequence[Side], which: str) -> MeanDifference:
-    """Return the mean difference of independent arms, or of an arm and a number."""
-    noise = claim["noise"]
-    stated = noise and Variance(noise["sd"] ** 2, noise["df"] or math.inf, noise["source"])
-    values = [values_of(arm, claim["metric"]) for arm in arms]
-    if claim["target"] is not None:
-        differences = arms[0].weight * (values[0] - claim["target"])
-        if stated:
-            return mean_of(differences, "stated noise", stated)
-        scale = max(abs(claim["target"]), largest(values[0]))
-        return mean_of(differences, f"{which}one sample", plus=differences, scale=scale)
-    weights = [arm.weight for arm in arms]
-    if stated:
-        return contrast(values, weights, [stated] * len(arms), "stated noise")
-    method = which + ("Welch" if len(arms) == 2 else "contrast")
-    return contrast(values, weights, [variance_of(x) for x in values], method, skewed=True)
-
-
-def _slope(claim: TableClaim, arm: Side) -> MeanDifference:
-    """Return the slope of the metric over the column of a trend, times the weight of the arm."""
-    points = [(run["levels"][claim["over"]], _value(run, claim["metric"])) for run in _ended(arm)]
-    points = [(level, y) for level, y in points if level is not None]
-    x, y = np.array(sorted(points), dtype=np.float64).reshape(-1, 2).T
-    for values, on in ((x, ("log", "log_log")), (y, ("log_log",))):
-        if claim["scale"] in on and len(values) and values.min() <= 0:
-            over, level = claim["over"] if values is x else claim["measures"], float(values.min())
-            why = reason("no_logarithm", over=over, level=level)
-            raise ContrastError(f"{over}={level:g} has no logarithm: use scale=linear", why)
-    if len(np.unique(x)) < LEAST_LEVELS:
-        return MeanDifference(math.nan, (), "least squares", (len(x),))
-    if claim["scale"] == "log":
-        return slope(np.log2(x), arm.weight * y, "least squares")
-    if claim["scale"] == "log_log":
-        return slope(np.log(x), arm.weight * np.log(y), "least squares")
-    return slope(x, arm.weight * y, "least squares")

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, cast
 
 from scipy import optimize, special
 
-from ablate.config.combinations import Combinations
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Claim, Reason, Run, TableClaim, reason
 from ablate.stats import Tests, at_most
@@ -26,14 +25,6 @@ from ablate.stats.power import Values, half_widths, has_spread, planned_error
 from ablate.stats.rates import Rates
 from ablate.stats.spending import ONCE
 from ablate.verdict.contrast import Contrast, contrast, control
-from ablate.verdict.designs import (
-    design_of,
-    effect_of,
-    effect_of_recipes,
-    is_independent,
-    problem_of,
-    problem_of_recipes,
-)
 from ablate.verdict.exact import Exact
 from ablate.verdict.floor import FEWEST, failures, one_way, rates_of_failure
 from ablate.verdict.sides import ContrastError, Side, sides
@@ -41,11 +32,11 @@ from ablate.verdict.types import (
     REFUTED,
     SUPPORTED,
     Decision,
-    Entry,
     Failures,
     MarginThreshold,
     side,
 )
+from ablate.verdict.unpaired import effect_of, is_independent, problem_of
 
 Tested = Estimate | MeanDifference | Rates
 NOTHING = Estimate(math.nan, 0, 0, math.nan, math.nan)
@@ -78,9 +69,6 @@ class Finding:
         return [run for side in self.sides for run in side.every]
 
 
-Judged = tuple[Finding, Entry]  # a claim with its result, and in the form of verdict.json
-
-
 class Kind(ABC):
     """A kind of claim, such as superiority: how it is checked, decided and planned."""
 
@@ -109,9 +97,8 @@ class Kind(ABC):
             UserError: the recorded score of a run and its statistics disagree.
         """
         try:
-            design = design_of(evidence)
-            if design is not None or is_independent(claim):
-                return self._of_means(claim, design, evidence)
+            if evidence.study.get("design") or is_independent(claim):
+                return self._of_means(claim, evidence)
             paired = contrast(claim, evidence)
         except ContrastError as problem:
             return self.finding(claim, NOTHING, problem.reason)
@@ -131,15 +118,17 @@ class Kind(ABC):
         finding = self.finding(claim, effect, few, sides=arms, paired=learned, failures=failed)
         return self._with_rates(finding, rates_of_failure(claim, arms, learned.looks))
 
-    def _of_means(self, claim: Claim, design: Combinations | None, evidence: Evidence) -> Finding:
+    def _of_means(self, claim: Claim, evidence: Evidence) -> Finding:
         """Return the result of a claim about runs that are not paired: those of a study of
         combinations, or of a table.
         """
         arms = sides(claim, evidence)
         rates = rates_of_failure(claim, arms, ONCE)
-        if design is not None:
-            effect = effect_of_recipes(claim, design, evidence)
-            problem, rates = problem_of_recipes(effect, rates), None
+        if evidence.study.get("design"):
+            from ablate.verdict.designs import of_recipes  # few studies need it
+
+            effect, problem = of_recipes(claim, evidence, rates)
+            rates = None
         else:
             effect = effect_of(cast(TableClaim, claim), arms)
             problem = problem_of(effect, arms, cast(TableClaim, claim))

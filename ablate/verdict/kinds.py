@@ -34,7 +34,6 @@ from ablate.stats.power import Values, half_widths, planned_error
 from ablate.stats.rates import Rates, p_values
 from ablate.stats.spending import ONCE
 from ablate.verdict.contrast import contrast
-from ablate.verdict.designs import is_independent
 from ablate.verdict.exact import examine, trained_value
 from ablate.verdict.kind import POWER, Finding, Kind, arm_problems
 from ablate.verdict.sides import sides
@@ -51,6 +50,7 @@ from ablate.verdict.types import (
     side,
     thresholds,
 )
+from ablate.verdict.unpaired import is_independent
 
 PLANNED = 0.2  # proportion for which seeds are planned if a claim of stability names none
 

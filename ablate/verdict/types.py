@@ -16,6 +16,10 @@ from ablate.config.study import Levels, Question
 from ablate.evidence.types import Caveat, Reason, Spread
 from ablate.stats import above, at_most
 
+COMBINATIONS = "combinations"  # method of effects over recipes
+LEVEL = 0.95  # confidence level of the intervals of combinations
+LARGEST = 5  # number of changes of the best recipe that are shown and confirmed
+
 
 class CombinedChange(TypedDict):
     """The effect of a level against the first of its factor, positive if the level is better: at

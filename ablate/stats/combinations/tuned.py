@@ -55,7 +55,6 @@ from ablate.stats.combinations.effects import (
 from ablate.stats.combinations.interaction import pair_variance
 
 SPLITS = 10
-LARGEST = 5
 DRAWS = 2000
 NOISE = 0.5**0.5  # c
 
