@@ -103,7 +103,7 @@ def compare(runs: Any, *, metric: str, better: str, **design: Any) -> "Compariso
         **design: `arm`, the column (or columns) with the arm of a run; `treatment`, by default
             every arm except the baseline; `baseline`, or `target`, a number to be reached;
             `margin`, the smallest difference that matters; `kind`, `pair`, `group`, `where`,
-            `noise` and all other keys of a study, which docs/howto/referee.md lists.
+            and all other keys of a study, which docs/howto/referee.md lists.
 
     Returns:
         The verdict: print it, or call `to_dict()`, `to_frame()`, `plot()` or `write(folder)`.

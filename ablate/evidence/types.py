@@ -46,14 +46,6 @@ def reason(code: str, **values: object) -> Reason:
     return {"code": code, "values": values}
 
 
-class StatedNoise(TypedDict):
-    """The standard deviation of the runs of an arm, as the user states it, with its source."""
-
-    sd: float
-    source: str
-    df: float | None  # degrees of freedom of the standard deviation; None if it is exact
-
-
 class TableClaim(Claim):
     """A claim about a table of runs that other programs made, with the design of its test.
 
@@ -64,7 +56,6 @@ class TableClaim(Claim):
     target: float | None
     test: str  # t test: corrected (for skewness) | textbook
     doubts: list[Reason]  # remarks on the runs of its arms
-    noise: StatedNoise | None
 
 
 class End(TypedDict):

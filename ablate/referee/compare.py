@@ -230,7 +230,6 @@ class _Table:
             "design": "paired" if question.pair else "unpaired",
             "target": claim.target,
             "test": question.test or ("corrected" if question.pair else "textbook"),
-            "noise": question.noise and question.noise.model_dump(),
         }
         if claim.target is not None:
             entry["design"] = "one sample"
@@ -308,8 +307,6 @@ class _Table:
             arms.append(self._rows({**entry["where"], **entry["baseline"]}))
             if min(rows.sum() for rows in arms) > 1:
                 yield from self._other_columns(*arms)
-        if (noise := self.question.noise) and claim.kind not in ("trend", "stability", "exact"):
-            yield reason("noise_stated", sd=noise.sd, source=noise.source)
 
     def _other_columns(self, first: Rows, second: Rows) -> Iterator[Reason]:
         """Yield a remark on columns that are constant within each arm but differ between the arms.

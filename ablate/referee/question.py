@@ -26,17 +26,6 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Noise(Strict):
-    """The standard deviation of the runs of an arm, as the user states it, with its source.
-
-    `df` has the degrees of freedom of the standard deviation; by default, it is exact.
-    """
-
-    sd: float = Field(gt=0, allow_inf_nan=False)
-    source: str = Field(min_length=1)
-    df: float | None = Field(default=None, gt=0)
-
-
 class Claim(Strict):
     """A claim about a table of runs.
 
@@ -82,7 +71,8 @@ class Claim(Strict):
         """Check that a statistical rule can decide the claim."""
         against = (self.baseline is not None) + (self.target is not None)
         if self.kind == "trend":
-            _need(self.over and not against, "a trend has a column `over`, and no baseline")
+            alone = self.over and not (against or self.minus)
+            _need(alone, "a trend has a column `over`, and neither a baseline nor minus")
         else:
             _need(against == 1, "give either a baseline, or a number as the target")
             sides = self.treatment is not None and self.baseline is not None
@@ -116,7 +106,6 @@ class Question(Strict):
         floor: metric of a model that has learned nothing. A run fails if its metric is not better
             than this value, or if its gain over it is less than half of the best gain in its arm.
         missing: rate | leave_out: whether the rates of runs without a result are compared, too.
-        noise: run-to-run variation, if it is stated.
         test: corrected | textbook: whether the t test is corrected for skewness; by default, only
             for pairs, as for the seeds of a sweep.
         alpha: significance level.
@@ -138,7 +127,6 @@ class Question(Strict):
     failed: Row = {}
     floor: float | None = Field(default=None, allow_inf_nan=False)
     missing: Literal["rate", "leave_out"] = RATE
-    noise: Noise | None = None
     test: Literal["", "corrected", "textbook"] = ""
     alpha: float = Field(default=0.05, gt=0, lt=0.5)
     name: str = "comparison"
@@ -153,10 +141,6 @@ class Question(Strict):
         _need(self.take == "best" or not self.by, "by chooses the best row: give take=best")
         steps = self.reach is None or (self.floor is None and self.take == "last")
         _need(steps, "reach compares steps: it goes with neither floor nor take=best")
-        for claim in self.claims:
-            compares = claim.kind != "trend" and claim.target is None
-            paired = self.noise and self.pair and compares
-            _need(not paired, "noise is that of single runs, not of pairs: remove noise or pair")
         return self
 
     @property

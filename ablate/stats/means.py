@@ -1,10 +1,9 @@
 """Compare means of paired or unpaired runs by Student's t.
 
 An effect is a weighted sum of means. Its variance is the sum of independent parts: one per arm, or
-one over the differences of pairs. The variance of a part is measured on its arm (with n - 1 degrees
-of freedom), or stated by the user. The degrees of freedom of the sum are
-Satterthwaite's, so that two arms with measured variances give Welch's test. If the noise is
-measured, the quantile of t may be corrected for the skewness of the arm whose mean varies most
+one over the differences of pairs. The variance of a part is measured on its arm, with n - 1 degrees
+of freedom. The degrees of freedom of the sum are Satterthwaite's, so that two arms give Welch's
+test. The quantile of t may be corrected for the skewness of the arm whose mean varies most
 (ablate.stats.skew), as it is for the paired seeds of a sweep. Without this correction, the tests
 are those of textbooks.
 Source: Welch 1947, Biometrika 34, 28; Satterthwaite 1946, Biometrics Bulletin 2, 110.
@@ -13,7 +12,7 @@ Differs: where no run of any arm varies, the p-value is that of the permutation 
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -21,7 +20,7 @@ from jaxtyping import Float
 from scipy import special
 
 from ablate.stats import above, at_most, difference
-from ablate.stats.skew import FURTHEST, corrected, correction, of_wider, skewness, uncorrected
+from ablate.stats.skew import FURTHEST, corrected, correction, skewness, uncorrected
 from ablate.stats.spending import ONCE, Fractions
 
 Values = Float[np.ndarray, " runs"]
@@ -34,8 +33,9 @@ class Variance:
 
     Args:
         value: the variance.
-        df: degrees of freedom of the variance; infinite if the user states the variance as exact.
-        source: "" if the variance was measured on the arm itself, else its source in words.
+        df: degrees of freedom of the variance; infinite if the variance is exact.
+        source: "" if the variance was measured on the arm itself, else its source in words, whose
+            degrees of freedom do not depend on the runs of the arm.
     """
 
     value: float
@@ -49,8 +49,8 @@ class Part:
 
     Args:
         variance: variance of a run, or of the difference of a pair.
-        weight: sum of the squared weights of the arms with this variance.
-        runs: number of runs of each of these arms; the harmonic mean if their numbers differ.
+        weight: the squared weight of the arm.
+        runs: number of runs of the arm.
     """
 
     variance: Variance
@@ -112,7 +112,7 @@ class MeanDifference:
 
     @property
     def df(self) -> float:
-        """Satterthwaite's degrees of freedom; infinite if all variances are stated as exact."""
+        """Satterthwaite's degrees of freedom; infinite if all variances are exact."""
         return _satterthwaite([(part.of_mean, part.variance.df) for part in self.parts])
 
     @property
@@ -215,25 +215,16 @@ def largest(values: Values) -> float:
     return float(np.abs(values).max(initial=0.0))
 
 
-def contrast(
-    arms: Sequence[Values],
-    weights: Sequence[float],
-    variances: Sequence[Variance | None],
-    method: str,
-    *,
-    skewed: bool = False,
-) -> MeanDifference:
-    """Return the weighted sum of the means of independent arms; its `effect` is NaN if an arm has
-    no runs.
+def contrast(arms: Sequence[Values], weights: Sequence[float], method: str) -> MeanDifference:
+    """Return the weighted sum of the means of independent arms, corrected for the skewness of the
+    arm whose mean varies most.
+
+    The effect is NaN if an arm has no runs. The sum has no standard error if an arm has one run.
 
     Args:
         arms: values of the runs of each arm.
         weights: weight of each arm's mean.
-        variances: variance of a run of each arm. A variance with a source, which is
-            stated, counts once, with its degrees of freedom shared by all arms that use it. If the
-            variance of an arm is None, the sum has no standard error.
         method: name of the test, for reports.
-        skewed: whether to correct for the skewness of the arm whose mean varies most.
     """
     counts = tuple(len(arm) for arm in arms)
     if not all(counts):
@@ -241,60 +232,34 @@ def contrast(
     terms = [w * float(arm.mean()) for w, arm in zip(weights, arms, strict=True)]
     scale = max(map(abs, terms))
     effect = difference(sum(terms), 0.0, scale)
-    if any(variance is None for variance in variances):
+    variances = [variance for arm in arms if (variance := variance_of(arm)) is not None]
+    if len(variances) < len(arms):
         return MeanDifference(effect, (), method, counts, scale=scale)
-    shares: dict[tuple[Variance, int], list[tuple[float, int]]] = {}
-    for place, (variance, weight, runs) in enumerate(zip(variances, weights, counts, strict=True)):
-        assert variance is not None
-        key = (variance, -1 if variance.source else place)
-        shares.setdefault(key, []).append((weight**2, runs))
-    parts = tuple(_part(variance, arms) for (variance, _), arms in shares.items())
+    each = zip(variances, weights, counts, strict=True)
+    parts = tuple(Part(variance, w**2, float(runs)) for variance, w, runs in each)
     orders = math.lgamma(sum(counts) + 1) - sum(math.lgamma(runs + 1) for runs in counts)
-    mean_difference = MeanDifference(effect, parts, method, counts, math.exp(-orders), scale=scale)
-    if not skewed:
-        return mean_difference
-    spreads = [
-        abs(w) * float(arm.std(ddof=1)) / len(arm) ** 0.5
-        for w, arm in zip(weights, arms, strict=True)
-    ]
-    widest = int(np.argmax(spreads))
+    widest = int(np.argmax([part.of_mean for part in parts]))
     skew = math.copysign(1.0, weights[widest]) * skewness(arms[widest])
-    return replace(mean_difference, skewness=skew, skewed=counts[widest])
+    tied = math.exp(-orders)
+    return MeanDifference(effect, parts, method, counts, tied, skew, counts[widest], scale)
 
 
-def _part(variance: Variance, arms: list[tuple[float, int]]) -> Part:
-    weight = sum(squared for squared, _ in arms)
-    return Part(variance, weight, weight / sum(squared / runs for squared, runs in arms))
-
-
-def mean_of(
-    values: Values,
-    method: str,
-    variance: Variance | None = None,
-    plus: Values | None = None,
-    scale: float = 0.0,
-) -> MeanDifference:
-    """Return the mean of a sample, such as the differences of pairs, for a test against 0.
+def mean_of(values: Values, method: str, scale: float) -> MeanDifference:
+    """Return the mean of a sample for a test against 0, corrected for its skewness.
 
     Args:
         values: the sample.
         method: name of the test, for reports.
-        variance: variance of a value; default: measured on the sample.
-        plus: if the values are differences, the scores from which others were subtracted; with
-            `plus`, the test is corrected for skewness.
-        scale: the largest number from which the values were computed, if not one of `plus`.
+        scale: the largest number from which the values were computed.
     """
     n = len(values)
     if not n:
         return MeanDifference(math.nan, (), method, (0,))
     scale = max(scale, largest(values))
-    if plus is not None:
-        scale = max(scale, largest(plus), largest(plus - values))
-    variance = variance or variance_of(values, scale)
+    variance = variance_of(values, scale)
     parts = () if variance is None else (Part(variance, 1.0, float(n)),)
-    skew = None if plus is None else of_wider(plus, plus - values)
     effect = difference(float(values.mean()), 0.0, scale)
-    return MeanDifference(effect, parts, method, (n,), 0.5**n, skew, n, scale)
+    return MeanDifference(effect, parts, method, (n,), 0.5**n, skewness(values), n, scale)
 
 
 def slope(x: Values, y: Values, method: str) -> MeanDifference:
@@ -319,19 +284,3 @@ def slope(x: Values, y: Values, method: str) -> MeanDifference:
     orders = math.lgamma(n + 1) - sum(math.lgamma(count + 1) for count in counts.tolist())
     parts = (Part(variance, 1.0, float(n)),)
     return MeanDifference(effect, parts, method, (n,), math.exp(-orders), scale=scale)
-
-
-def sum_of(effects: Sequence[MeanDifference], method: str) -> MeanDifference:
-    """Return the sum of independent effects, with the sum of their variances."""
-    if len(effects) == 1:
-        return effects[0]
-    whole = all(effect.parts for effect in effects)
-    scale = max(effect.scale for effect in effects)
-    return MeanDifference(
-        difference(sum(effect.effect for effect in effects), 0.0, scale),
-        tuple(part for effect in effects for part in effect.parts) if whole else (),
-        method,
-        tuple(count for effect in effects for count in effect.counts),
-        max(effect.tied for effect in effects),
-        scale=scale,
-    )

@@ -94,7 +94,7 @@ Grade = Literal[
 Method = Literal[
     "every case", "t", "skewed t", "moderated t", "sign test", "Barnard", "none",
     "Welch", "one sample", "contrast", "corrected Welch", "corrected one sample",
-    "corrected contrast", "stated noise", "least squares", "combinations",
+    "corrected contrast", "least squares", "combinations",
 ]  # fmt: skip
 Noise = Literal[
     "seeds", "sentences", "groups of sentences", "blocks of text", "runs", "prediction"

@@ -1,8 +1,8 @@
 """Estimate the effects of claims about a table of runs without pairs.
 
 Two arms are compared by Welch's test, an arm and a number by the t test of one sample, and a trend
-is the least-squares slope over a numeric column. The standard deviation may be stated, too. These
-are the textbook's tests; the correction for skewness, which pairs have, must be asked for.
+is the least-squares slope over a numeric column. These are the textbook's tests; the correction for
+skewness, which pairs have, must be asked for.
 """
 
 import math
@@ -12,17 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from ablate.evidence.types import Reason, Run, TableClaim, reason
-from ablate.stats.means import (
-    MeanDifference,
-    Values,
-    Variance,
-    contrast,
-    largest,
-    mean_of,
-    slope,
-    sum_of,
-    variance_of,
-)
+from ablate.stats.means import MeanDifference, Values, contrast, largest, mean_of, slope
 from ablate.verdict.sides import INDEPENDENT, ContrastError, Side
 
 LEAST_LEVELS = 2  # smallest number of values of the column of a trend
@@ -41,7 +31,7 @@ def effect_of(claim: TableClaim, arms: Sequence[Side]) -> MeanDifference:
         ContrastError: a value of a trend has no logarithm.
     """
     if claim["kind"] == "trend":
-        return sum_of([_slope(claim, arm) for arm in arms], "least squares")
+        return _slope(claim, *arms)
     corrected = claim["test"] == "corrected"
     effect = _effect(claim, arms, "corrected " * corrected)
     return effect if corrected else replace(effect, skewness=None)
@@ -76,20 +66,14 @@ def _value(run: Run, metric: str) -> float:
 
 def _effect(claim: TableClaim, arms: Sequence[Side], which: str) -> MeanDifference:
     """Return the mean difference of independent arms, or of an arm and a number."""
-    noise = claim["noise"]
-    stated = noise and Variance(noise["sd"] ** 2, noise["df"] or math.inf, noise["source"])
     values = [values_of(arm, claim["metric"]) for arm in arms]
     if claim["target"] is not None:
         differences = arms[0].weight * (values[0] - claim["target"])
-        if stated:
-            return mean_of(differences, "stated noise", stated)
         scale = max(abs(claim["target"]), largest(values[0]))
-        return mean_of(differences, f"{which}one sample", plus=differences, scale=scale)
+        return mean_of(differences, f"{which}one sample", scale)
     weights = [arm.weight for arm in arms]
-    if stated:
-        return contrast(values, weights, [stated] * len(arms), "stated noise")
     method = which + ("Welch" if len(arms) == 2 else "contrast")
-    return contrast(values, weights, [variance_of(x) for x in values], method, skewed=True)
+    return contrast(values, weights, method)
 
 
 def _slope(claim: TableClaim, arm: Side) -> MeanDifference:

@@ -104,7 +104,6 @@ TEMPLATES = {  # `Words` formats the values of a code
     "missing": "{runs} of {of} runs have no finite {column} or are marked as failed; {rule}.",
     "no_level": "{runs} of {of} runs have no finite value of {over}, so the slope leaves them out.",
     "other_columns": "The arms also differ in {columns:listed}: the effect may be theirs.",
-    "noise_stated": "The standard deviation of {sd:g} is stated ({source}), not measured.",
     "arm_skewed": "The runs of {arm} are skewed; with few runs, the t test may err more often than "
     "alpha says (docs/howto/referee.md).",
     "arm_constant": "All {runs} runs of {arm} have exactly the same value.",

@@ -1,4 +1,4 @@
-"""Designs of a study: datasets, interactions, trends, stated noise, failures."""
+"""Designs of a study: datasets, interactions, trends, failures."""
 
 import json
 import math
@@ -94,23 +94,6 @@ def test_a_trend_is_the_slope_over_a_column(scale):
     assert claim["effect"] == pytest.approx(-theirs.slope, rel=1e-9)
 
 
-@pytest.mark.parametrize("pair", ["seed", None])
-def test_two_trends_are_subtracted_with_minus(pair):
-    width = np.tile([64, 128, 256, 512], 12)
-    random = np.random.default_rng(0)
-    arm, seed = np.repeat(["a", "b"], 24), np.repeat(np.arange(12) % 6, 4)
-    steeper = np.where(arm == "b", 0.3, 0.1)
-    loss = 3 - steeper * np.log2(width) + 0.02 * random.standard_normal(48)
-    claim = {"kind": "trend", "over": "width", "scale": "log", "where": {"arm": "b"}}
-    study = {"metric": "loss", "better": "lower", **({"pair": pair} if pair else {})}
-    runs = frame(arm=arm, width=width, seed=seed, loss=loss)
-    judged = ablate.judge(runs, {**study, "claims": [{**claim, "minus": {"arm": "a"}}]})
-    (entry,) = judged.to_dict()["claims"]
-    slopes = [stats.linregress(np.log2(width)[arm == a], loss[arm == a]).slope for a in "ba"]
-    assert entry["effect"] == pytest.approx(slopes[1] - slopes[0])
-    assert entry["verdict"] == "supported"
-
-
 def test_a_claim_about_every_run_is_refuted_by_a_single_other_one():
     runs = drawn({"a": 1.0, "b": 0.5}, 8)
     runs.loc[runs.arm == "b", "loss"] = runs.loc[runs.arm == "a", "loss"].to_numpy() + 1e-9
@@ -140,17 +123,6 @@ def test_an_exponent_is_the_slope_of_logarithms():
     asked = {"metric": "loss", "better": "lower", "kind": "trend", "over": "width"}
     (claim,) = ablate.compare(runs, **asked, scale="log_log").to_dict()["claims"]
     assert claim["effect"] == pytest.approx(0.25)
-
-
-def test_stated_noise_is_a_z_test_and_is_named():
-    runs = drawn({"a": 1.0}, 12)
-    asked = {"target": 1.1, "noise": {"sd": 0.01, "source": "a README"}}
-    (claim,) = claims_of(runs, **asked)
-    z = (1.1 - runs.loss.mean()) * math.sqrt(12) / 0.01
-    assert claim["p"]["supported"] == pytest.approx(stats.norm.sf(z), rel=1e-9)
-    assert codes_of(runs, **asked)["noise_stated"]["sd"] == 0.01
-    asked = {"noise": asked["noise"], "treatment": "b", "baseline": "a", "kind": "stability"}
-    assert "noise_stated" not in codes_of(drawn({"a": 1.0, "b": 0.9}), **asked)
 
 
 @pytest.mark.parametrize("value", [math.nan, None])

@@ -1,14 +1,14 @@
 """The tests of foreign runs are the textbook's: scipy and statsmodels have the same numbers."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 from statsmodels.stats.weightstats import ttost_ind
 
-from ablate.stats.estimate import estimate
-from ablate.stats.means import contrast, mean_of, slope, variance_of
+from ablate.stats.means import contrast, mean_of, slope
 
 SIZES = [(4, 9), (2, 30), (3, 2)]
 SAME = {"rel": 1e-9, "abs": 1e-15}
@@ -20,7 +20,8 @@ def samples(sizes, seed=0):
 
 
 def welch(arms):
-    return contrast(arms, [1.0, -1.0], [variance_of(arm) for arm in arms], "Welch")
+    """The difference of two arms by the textbook, without the correction for skewness."""
+    return replace(contrast(arms, [1.0, -1.0], "Welch"), skewness=None)
 
 
 @pytest.mark.parametrize("sizes", SIZES)
@@ -45,24 +46,10 @@ def test_two_one_sided_tests_of_equivalence_are_those_of_statsmodels(sizes, marg
     )
 
 
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-@pytest.mark.parametrize("size", [4, 30])
-def test_pairs_are_corrected_for_skewness_as_the_seeds_of_a_sweep(size, sign):
-    random = np.random.default_rng(size)
-    plus, minus = sign * random.exponential(size=size), random.normal(size=size)
-    difference = mean_of(plus - minus, "t", plus=plus)
-    ours = estimate(plus - minus, plus=plus)
-    assert difference.interval(0.95) == pytest.approx(ours.interval(0.95), **SAME)
-    for x in (-0.5, 0.0, 0.5):
-        assert difference.p_at_most(x) == pytest.approx(ours.p_at_most(x), rel=1e-6)
-        assert difference.p_at_least(x) == pytest.approx(ours.p_at_least(x), rel=1e-6)
-
-
 @pytest.mark.parametrize("sizes", SIZES)
 def test_the_corrected_interval_holds_what_its_p_value_does_not_reject(sizes):
     arms = [np.exp(arm) for arm in samples(sizes, 5)]
-    variances = [variance_of(arm) for arm in arms]
-    difference = contrast(arms, [1.0, -1.0], variances, "Welch", skewed=True)
+    difference = contrast(arms, [1.0, -1.0], "Welch")
     low, high = difference.interval(0.9)
     assert (difference.p_at_most(low), difference.p_at_least(high)) == pytest.approx(
         (0.05, 0.05), **SAME
@@ -87,9 +74,8 @@ def test_an_interaction_is_a_contrast_with_satterthwaites_degrees_of_freedom(siz
     )
     effect = arms[0].mean() - arms[1].mean() - arms[2].mean() + arms[3].mean()
     p = stats.t.sf(effect / math.sqrt(sum(variances)), df)
-    interaction = contrast(
-        arms, [1.0, -1.0, -1.0, 1.0], [variance_of(arm) for arm in arms], "contrast"
-    )
+    interaction = contrast(arms, [1.0, -1.0, -1.0, 1.0], "contrast")
+    interaction = replace(interaction, skewness=None)
     assert interaction.p_at_most(0.0) == pytest.approx(p, **SAME)
 
 
@@ -108,7 +94,7 @@ def test_a_change_of_units_changes_no_test(power):
     a, b = random.normal(1.0, 0.1, 8), random.normal(1.05, 0.1, 7)
     for values, scaled in (
         (welch([a, b]), welch([a * unit, b * unit])),
-        (mean_of(a[:7] - b, "", plus=a[:7]), mean_of((a[:7] - b) * unit, "", plus=a[:7] * unit)),
+        (mean_of(a[:7] - b, "", 1.0), mean_of((a[:7] - b) * unit, "", unit)),
         (slope(np.arange(8.0), a, ""), slope(np.arange(8.0), a * unit, "")),
     ):
         assert scaled.p_at_most(0.0) == pytest.approx(values.p_at_most(0.0), rel=1e-9)

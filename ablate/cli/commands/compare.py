@@ -39,12 +39,9 @@ OPTIONS = {
     "scale": "scale of a trend: linear (default), log or log_log",
     "floor": "metric of a model that has learned nothing; runs there or on a plateau failed",
     "missing": "runs without a value: rate (default) or leave_out",
-    "sd": "stated standard deviation of the runs of an arm; needs --sd-source",
-    "sd-source": "where the stated standard deviation comes from",
     "test": "corrected: t is corrected for skewness (default of pairs); textbook (else)",
     "alpha": "chance of a false verdict that is allowed (default: 0.05)",
 }
-NOISE = {"sd": "sd", "sd_source": "source"}
 
 
 def add_arguments(parser: Parser) -> None:
@@ -90,11 +87,8 @@ NAMES = Kind("NAMES", "names separated by commas", _names)
 
 def asked(arguments: argparse.Namespace) -> dict[str, object]:
     """Return the options of the command line as keyword arguments of `ablate.compare`."""
-    given = {name.replace("-", "_"): getattr(arguments, name.replace("-", "_")) for name in OPTIONS}
+    given = {name: getattr(arguments, name) for name in OPTIONS}
     values: dict[str, object] = {key: value for key, value in given.items() if value is not None}
-    noise = {NOISE[key]: values.pop(key) for key in NOISE if key in values}
-    if noise:
-        values["noise"] = noise
     if arguments.where:
         values["where"] = arguments.where
     return values
