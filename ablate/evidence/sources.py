@@ -17,10 +17,11 @@ Of TensorBoard, every folder with event files is a run, and every tag a column. 
 replaced. It knows of a restart only if the program says so, by `purge_step`. Therefore a value does
 not count either if the program wrote a later value of the same tag at the same or an earlier step.
 
-A run of Keras has the folders `train` and `validation`, and `SummaryWriter.add_scalars` makes a
+Some runs write into the folders `train` and `validation`, and `SummaryWriter.add_scalars` makes a
 folder for each of its values. The tags in such folders are columns of one run, and begin with the
 name of the folder, as in `validation/epoch_loss`. If the column `folder_2` is wanted, such folders
-at the second level are runs of their own.
+at the second level are runs of their own. Tensors, as which TensorFlow 2 stores scalars, are not
+read.
 
 TensorBoard's logs require tensorboard, which the extra `tensorboard` installs.
 """
@@ -29,7 +30,7 @@ import csv
 import logging
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,6 @@ from ablate.evidence.tables import (
     Row,
     RunLog,
     Source,
-    files_below,
     from_lines,
     from_logs,
     last_values,
@@ -61,9 +61,7 @@ METRICS, SETTINGS, CSV_STEP = "metrics.csv", "hparams.yaml", "step"
 BESIDE = {"hp_metric", "epoch"}
 VERSION = re.compile(r"(.*?)version_(\d+)")
 PATTERN = "*tfevents*"
-FLOATS = (1, 2)  # types of a tensor: DT_FLOAT and DT_DOUBLE
-KINDS = ("scalars", "tensors")  # what the accumulator reads in full
-OTHERS = ("histograms", "distributions", "images", "audio")
+OTHERS = ("tensors", "histograms", "distributions", "images", "audio")
 STARTED = "_started"
 TRAIN, OTHER_SPLITS = "train", {"validation", "valid", "val", "eval", "test"}
 Points = dict[int, tuple[float, float]]  # value and seconds by step
@@ -97,7 +95,7 @@ def _from_place(source: str, wanted: Collection[str]) -> Source:
     path = Path(source).expanduser()
     if not path.is_dir():
         return Source(str(path), read_table(path))
-    if files_below(path, "metrics.csv"):
+    if next(path.rglob(METRICS), None):
         return read_lightning(path, wanted)
     return read_tensorboard(path, wanted)
 
@@ -115,7 +113,7 @@ def read_lightning(root: Path, wanted: Collection[str]) -> Source:
             _settings(path.with_name(SETTINGS)),
             _rows(path, notes),
         )
-        for path in files_below(root, METRICS)
+        for path in sorted(root.rglob(METRICS))
     ]
     runs = join_resumed(root, runs, CSV_STEP, notes)
     if CSV_STEP not in wanted:
@@ -232,7 +230,7 @@ def read_tensorboard(root: Path, wanted: Collection[str]) -> Source:
         ImportError: tensorboard is not installed.
     """
     notes: list[str] = []
-    folders = dict.fromkeys(path.parent for path in files_below(root, PATTERN))
+    folders = dict.fromkeys(path.parent for path in sorted(root.rglob(PATTERN)))
     contents = {folder: _read(folder) for folder in folders}
     runs = {
         folder: _run(root, folder, content)
@@ -311,33 +309,14 @@ def _read(folder: Path) -> Content:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     logging.getLogger("tensorboard").setLevel(logging.ERROR)  # it warns of every restart
-    sizes = {**dict.fromkeys(KINDS, 0), **dict.fromkeys(OTHERS, 1)}
+    sizes = {"scalars": 0, **dict.fromkeys(OTHERS, 1)}  # 0: all of them
     accumulator = EventAccumulator(str(folder), size_guidance=sizes)
     with suppress(DecodeError, MemoryError, OverflowError):  # of a damaged record
         accumulator.Reload()
-    tags = accumulator.Tags()
-    names = dict.fromkeys(tag for kind in KINDS for tag in tags[kind])
-    content = {tag: _latest([*_points(accumulator, tag, tags)]) for tag in names}
-    return {tag: points for tag, points in content.items() if points}
+    return {tag: _latest(accumulator.Scalars(tag)) for tag in accumulator.Tags()["scalars"]}
 
 
-def _points(
-    accumulator: Any, tag: str, tags: Mapping[str, Iterable[str]]
-) -> Iterator[tuple[int, float, float]]:
-    """Yield step, value and seconds of the scalars of a tag, in the order in which they are read.
-
-    Writers of TensorFlow 2 store scalars as tensors with a single number.
-    """
-    if tag in tags["scalars"]:
-        for event in accumulator.Scalars(tag):
-            yield event.step, event.value, event.wall_time
-    if tag in tags["tensors"]:
-        for event in accumulator.Tensors(tag):
-            if (value := _scalar(event.tensor_proto)) is not None:
-                yield event.step, value, event.wall_time
-
-
-def _latest(points: list[tuple[int, float, float]]) -> Points:
+def _latest(events: Sequence[Any]) -> Points:
     """Return the values of a tag that no later value replaces.
 
     A value replaces those that were written before it at the same step or at later steps, as after
@@ -345,17 +324,7 @@ def _latest(points: list[tuple[int, float, float]]) -> Points:
     """
     latest: Points = {}
     first = math.inf
-    for step, value, seconds in sorted(reversed(points), key=lambda point: -point[2]):
-        if step < first:
-            latest[step], first = (value, seconds), step
+    for event in sorted(reversed(events), key=lambda event: -event.wall_time):
+        if event.step < first:
+            latest[event.step], first = (event.value, event.wall_time), event.step
     return latest
-
-
-def _scalar(tensor: Any) -> float | None:
-    """Return the number in a tensor; None if it has no number, or several."""
-    if tensor.dtype in FLOATS and all(dimension.size == 1 for dimension in tensor.tensor_shape.dim):
-        from tensorboard.util.tensor_util import make_ndarray
-
-        with suppress(ValueError):
-            return float(make_ndarray(tensor).item())
-    return None

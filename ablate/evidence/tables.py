@@ -6,7 +6,6 @@ import csv
 import gzip
 import json
 import math
-import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -97,22 +96,6 @@ def path_columns(root: Path, folder: Path) -> Row:
     inner = folder.relative_to(root)
     names = {f"folder_{k}": part for k, part in enumerate(inner.parts, 1)}
     return {RUN: inner.as_posix(), **names}
-
-
-def files_below(root: Path, pattern: str) -> list[Path]:
-    """Return every file below a folder whose name matches a pattern, sorted.
-
-    Links to folders are followed. Of several paths to a folder, only the first counts, and paths
-    without links come first.
-    """
-    folders = {path.parent.resolve(): path.parent for path in root.glob(f"**/{pattern}")}
-    visited: set[str] = set()
-    for folder, names, _ in os.walk(root, followlinks=True):
-        real = os.path.realpath(folder)
-        names[:] = [] if real in visited else sorted(names)
-        visited.add(real)
-        folders.setdefault(Path(real), Path(folder))
-    return sorted(path for folder in folders.values() for path in folder.glob(pattern))
 
 
 def check_names(source: str, names: list[str]) -> None:

@@ -7,10 +7,6 @@ import numpy as np
 import pytest
 from pytorch_lightning.loggers import CSVLogger, TensorBoardLogger
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-from tensorboard.compat.proto.event_pb2 import Event
-from tensorboard.compat.proto.summary_pb2 import Summary
-from tensorboard.summary.writer.event_file_writer import EventFileWriter
-from tensorboard.util.tensor_util import make_tensor_proto
 from torch.utils.tensorboard import SummaryWriter
 
 import ablate
@@ -57,16 +53,6 @@ def test_what_tensorboard_drops_after_a_restart_does_not_count(tmp_path):
     assert "test/loss" not in table.frame
     steps = column(read(tmp_path, ["_step"]), "_step")
     assert sorted({*steps}) == [0, 10, 20, 30, 40, 60]
-
-
-def test_scalars_of_tensorflow_2_are_tensors(tmp_path):
-    writer = EventFileWriter(str(tmp_path / "a"))
-    for step, number in enumerate((3.0, 2.0)):
-        tensor = make_tensor_proto(number, dtype="float32")
-        summary = Summary(value=[Summary.Value(tag="loss", tensor=tensor)])
-        writer.add_event(Event(step=step, wall_time=100 + step, summary=summary))
-    writer.close()
-    assert column(read(tmp_path), "loss").tolist() == [2.0]
 
 
 def lightning_log(kind, folder, version, points, **settings):

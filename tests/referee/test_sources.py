@@ -118,21 +118,6 @@ def test_lightning(records, tmp_path, expected):
     assert verdict_of(tmp_path / "logs", run="run", step="step") == expected
 
 
-def test_runs_of_lightning_behind_links_count_once(tmp_path):
-    for name, value in (("a", 1), ("b", 2)):
-        (tmp_path / "real" / name).mkdir(parents=True)
-        (tmp_path / "real" / name / "metrics.csv").write_text(f"step,loss\n1,{value}\n")
-    root = tmp_path / "logs"
-    root.mkdir()
-    (root / "x").symlink_to(tmp_path / "real" / "a")
-    (root / "circle").symlink_to(root)
-    (root / "y").mkdir()
-    (root / "y" / "metrics.csv").write_text("step,loss\n1,3\n")
-    (root / "latest").symlink_to(root / "y")
-    frame = read(root).frame
-    assert (texts(frame, "run").tolist(), numbers(frame, "loss").tolist()) == (["x", "y"], [1, 3])
-
-
 @pytest.mark.parametrize("part", ["30,", "30,,0."])
 def test_part_of_a_row_that_a_killed_process_left_does_not_count(tmp_path, part):
     path = tmp_path / "metrics.csv"
