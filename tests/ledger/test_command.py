@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from ablate.ledger.text import lines, read_entries
 from ablate.ledger.verdicts import read_claims, read_notes
 from ablate.report.marks import MARKS
 
@@ -44,12 +43,6 @@ def test_without_words_a_line_for_each_subject_counts_its_answers(ask, verdict):
     output = ask()[1].splitlines()
     assert output[0].startswith("Order and positional encoding: 1 supported, 1 refuted")
     assert len(output) < 20 and "Outside the ledger: 1 supported" in output
-
-
-def test_no_two_verdicts_of_a_claim_read_alike():
-    for entry in read_entries(EXPERIMENTS):
-        shown = [line.plain for line in lines([entry])]
-        assert len(shown) == len({*shown}), shown
 
 
 @pytest.mark.parametrize("words", [["warm-up"], ["pre-ln", "WARM-UP"]])

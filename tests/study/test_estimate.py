@@ -11,7 +11,7 @@ from statsmodels.stats.weightstats import ttost_paired
 from ablate.stats import adjust
 from ablate.stats.estimate import components, estimate
 from ablate.stats.rates import Rates, p_values
-from ablate.stats.spending import ONCE, nominal, repeated, spent
+from ablate.stats.spending import nominal, repeated
 
 PAIRS = np.random.default_rng(0).normal([3.0, 2.0], 1.0, (8, 2))
 DIFFERENCES = PAIRS[:, 0] - PAIRS[:, 1]
@@ -133,14 +133,6 @@ def test_bounds_are_those_of_the_textbooks():
     assert bounds == pytest.approx([3.7103, 2.5114, 1.9930], abs=2e-4)
     halves = [stats.norm.isf(nominal(0.025, looks)) for looks in ((0.5,), (0.5, 1.0))]
     assert halves == pytest.approx([2.9626, 1.9686], abs=2e-4)
-
-
-def test_one_look_at_the_whole_plan_changes_no_number():
-    assert (nominal(0.025, ONCE), repeated(0.0123, ONCE), spent(0.025, 1.0)) == (
-        0.025,
-        0.0123,
-        0.025,
-    )
 
 
 @pytest.mark.parametrize("looks", [(0.5,), (0.4, 0.7, 1.0), (0.25, 0.5, 0.75)])

@@ -7,7 +7,6 @@ import pytest
 
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence, by_group
-from ablate.evidence.gather import statistics_of
 from ablate.record.files import write_arrays
 from lab.calibration.stress import of_groups, of_tuning
 
@@ -61,14 +60,6 @@ def test_groups_survive_being_written_and_must_fit(saved, translated, tmp_path):
         write_arrays(path, {**arrays, "test of groups": DOCUMENTS[:-1]})
     with pytest.raises(UserError, match="groups"):
         Evidence.load(tmp_path)
-
-
-def test_the_groups_that_a_test_kept_are_gathered(tmp_path):
-    rows = np.zeros((200, 10), dtype=np.int64)
-    write_arrays(tmp_path / "test.stats.npz", {"bleu": rows, "groups": DOCUMENTS})
-    write_arrays(tmp_path / "test_long.stats.npz", {"bleu": rows})
-    (groups,) = statistics_of(str(tmp_path), "groups").values()
-    np.testing.assert_array_equal(groups, DOCUMENTS)
 
 
 @pytest.mark.parametrize("apart", [0.5, 1.0])
