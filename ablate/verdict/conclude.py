@@ -13,21 +13,10 @@ it is over. An exact claim (a condition that must hold in every case) keeps no a
 it is not decided by a statistical test that needs more seeds.
 
 If the runs of a study are tested at two budgets, the verdict of a claim is the verdict at the long
-budget. The verdict at the short budget is stored under the key `short`, with the number of steps
-that the baseline needs to reach the treatment's score at the short budget. The claim is judged
+budget. The verdict at the short budget is stored under the key `short`. The claim is judged
 separately at each budget: the two verdicts share runs, but answer different questions.
 
-For each seed, the needed number is the step at which the validation nll of the baseline's long run
-has fallen to the nll of the treatment at the short budget, interpolated between two validations. A
-run that never reaches this nll is censored: it needs more than the long budget. The result is the
-median over the seeds, with the interval that inverts the sign test. The ends of this interval are
-two order statistics, so that censored seeds are allowed.
-
-Source: Lan, Simon & Halperin 1982, Sequential Analysis 1, 207 (conditional power); Conover 1999,
-Practical Nonparametric Statistics, section 3.2 (interval of a quantile).
-What differs: nothing.
-What to expect: at least the nominal coverage for any distribution. Fewer than 6 seeds have no .95
-    interval. A target that is reached before the first validation counts as reached there.
+Source: Lan, Simon & Halperin 1982, Sequential Analysis 1, 207 (conditional power).
 """
 
 from collections.abc import Iterable, Sequence, Set
@@ -41,7 +30,7 @@ from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import STATUSES, by_label, spread
 from ablate.evidence.registration import ENOUGH, departures, planned_looks, split_claims
-from ablate.evidence.types import Claim, Levels, Registration, Run, Study, reason
+from ablate.evidence.types import Levels, Registration, Run, Study, reason
 from ablate.phrases import name_of
 from ablate.stats import at_most
 from ablate.stats.spending import nominal, spent
@@ -208,13 +197,10 @@ def check_looks(study: Study) -> None:
         )
 
 
-def needed(evidence: Evidence, waiting: Sequence[Claim] = ()) -> list[Levels]:
-    """Judge a study, and return the levels of the arms that continue after an interim analysis.
-
-    `waiting` has the claims that lack the runs of an arm, which count in the correction.
-    """
+def needed(evidence: Evidence) -> list[Levels]:
+    """Judge a study, and return the levels of the arms that continue after an interim analysis."""
     budgets = [evidence, *([evidence.short] if evidence.short else [])]
-    return unfinished((each for budget in budgets for each in decide(budget, waiting)), evidence)
+    return unfinished((each for budget in budgets for each in decide(budget)), evidence)
 
 
 def unfinished(decided: Iterable[Decided], evidence: Evidence) -> list[Levels]:
