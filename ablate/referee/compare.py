@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ablate.config import study
+from ablate.config import combinations, study
 from ablate.config.labels import use_labels
 from ablate.console import make_console
 from ablate.errors import UserError
@@ -130,8 +130,8 @@ def evidence_of(source: Source, question: Question) -> Evidence:
     claims = [*table.claims()]
     return Evidence.made_up(
         {
-            **study.USUAL[study.Study],
-            **{"factors": [*table.names], "seeds": 1, "claims": claims},
+            **{**study.USUAL[study.Study], "factors": [*table.names], "seeds": 1},
+            **{"claims": claims, **table.design()},
         },
         table.evidence(),
         name=question.name,
@@ -139,6 +139,20 @@ def evidence_of(source: Source, question: Question) -> Evidence:
         registration={"labels": table.labels, "hash": "", "time": 0.0, "earlier": []},
         notes=[*runs.notes, *table.twins],
     )
+
+
+def _first(claim: Claim, factors: tuple[str, ...]) -> Levels:
+    """Return the first levels of factors, given as values by column or as A,B,... for all columns.
+
+    Raises:
+        UserError: the number of values differs from the number of columns.
+    """
+    if isinstance(claim.baseline, Mapping):
+        return dict(claim.baseline)
+    values = str(claim.baseline).split(",")
+    if len(values) != len(factors):
+        raise UserError(f"baseline={claim.baseline}: give a value for each of {', '.join(factors)}")
+    return dict(zip(factors, values, strict=True))
 
 
 class _Table:
@@ -203,12 +217,49 @@ class _Table:
 
     def claims(self) -> Iterator[Row]:
         """Yield every claim in the form of a study, once for each treatment and each dataset."""
+        if self.question.design:
+            yield from (self._claim(x, {}) for y in self.question.claims for x in self._changes(y))
+            return
         group = self.question.group
         datasets = sorted({*self.names[group]} - {""}) if group else [""]
         for claim in self.question.claims:
             for each in self._with_treatments(claim):
                 for dataset in datasets:
                     yield self._claim(each, {group: dataset} if group else {})
+
+    def design(self) -> Row:
+        """Return the design of a study of combinations; {} for another study.
+
+        The first level of a factor is that of the baseline, or the first in the table.
+
+        Raises:
+            UserError: a factor has one level, or there are too few runs for the effects.
+        """
+        if not self.question.design:
+            return {}
+        design: combinations.Combinations = {
+            "recipes": len(self.frame),
+            "repeated": 0,
+            "drawn_with": 0,
+            "levels": {f: {str(x): {} for x in self._ordered(f)} for f in self.arm_columns},
+            "rate": None,
+            "excluded": [],
+        }
+        combinations.check(design)
+        return {"design": combinations.DESIGN, **design}
+
+    def _ordered(self, factor: str) -> list[object]:
+        first = [_first(claim, self.arm_columns) for claim in self.question.claims]
+        named = [self._levels({factor: x[factor]})[factor] for x in first if factor in x]
+        return [*dict.fromkeys([*named, *filter(None, self.names[factor].unique())])]
+
+    def _changes(self, claim: Claim) -> Iterator[Claim]:
+        """Yield the claim about every level of every factor against the first level."""
+        for factor in self.arm_columns:
+            first, *changed_levels = self._ordered(factor)
+            for level in changed_levels:
+                arms = {"treatment": {factor: level}, "baseline": {factor: first}}
+                yield claim.model_copy(update={"id": f"{factor}={level}", **arms})
 
     def _claim(self, claim: Claim, where: Levels) -> Row:
         question, failed = self.question, claim.kind == "stability"

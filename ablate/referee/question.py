@@ -86,6 +86,12 @@ class Claim(Strict):
         _need(self.kind == "exact" or not self.tolerance, "tolerance is only for kind=exact")
         return self
 
+    @property
+    def is_of_factors(self) -> bool:
+        """Whether the claim can be asked about each level of a factor."""
+        other = self.treatment, self.target, self.where, self.minus
+        return self.kind not in ("exact", "trend") and not any(other)
+
 
 class Question(Strict):
     """A question about a table of runs: how the table is read, and the claims.
@@ -109,6 +115,8 @@ class Question(Strict):
         test: corrected | textbook: whether the t test is corrected for skewness; by default, only
             for pairs, as for the seeds of a sweep.
         alpha: significance level.
+        design: combinations: each column of `arm` is a factor, whose levels the runs take at
+            random; the claims are about every level against the first one.
         name: name of the study.
         claims: the claims.
     """
@@ -129,6 +137,7 @@ class Question(Strict):
     missing: Literal["rate", "leave_out"] = RATE
     test: Literal["", "corrected", "textbook"] = ""
     alpha: float = Field(default=0.05, gt=0, lt=0.5)
+    design: Literal["", "combinations"] = ""
     name: str = "comparison"
     claims: tuple[Claim, ...] = ()
 
@@ -141,6 +150,10 @@ class Question(Strict):
         _need(self.take == "best" or not self.by, "by chooses the best row: give take=best")
         steps = self.reach is None or (self.floor is None and self.take == "last")
         _need(steps, "reach compares steps: it goes with neither floor nor take=best")
+        plain = not (self.pair or self.group)
+        _need(plain or not self.design, "design=combinations has no pair or group")
+        of_factors = all(claim.is_of_factors for claim in self.claims)
+        _need(of_factors or not self.design, "design=combinations compares levels")
         return self
 
     @property
@@ -183,6 +196,8 @@ def question_of(given: Mapping[str, object]) -> Question:
     values: Row = dict(given)
     if isinstance(values.get("arm"), str):
         values["arm"] = (values["arm"],)
+    if values.get("design") and "claims" not in values:
+        values.setdefault("baseline", {})
     of_table = {*Question.model_fields} - ({"where"} if values.get("minus") else set())
     of_claim = [key for key in Claim.model_fields if key in values and key not in of_table]
     if "claims" not in values and of_claim:

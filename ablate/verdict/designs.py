@@ -77,7 +77,7 @@ def scored(metric: str, better: str, design: Combinations, evidence: Evidence) -
     members = [r for r in evidence.runs if _counts(r, metric, whole)]
     levels = np.array([_numbers(design, run["levels"]) for run in members], dtype=np.int64)
     levels = levels.reshape(len(members), len(sizes(design)))
-    recipe, third = _recipes(members, design)
+    recipe, third = _recipes(members, levels, design, evidence)
     half = np.random.default_rng(design["drawn_with"]).permutation(design["recipes"]) % 2
     runs = Runs(levels, recipe, third, half[recipe], tuple(sizes(design)), rate_column(design))
     sign = 1.0 if better == "higher" else -1.0
@@ -105,9 +105,15 @@ def _blocks(
 
 
 def _recipes(
-    members: list[Run], design: Combinations
+    members: list[Run], levels: Numbers, design: Combinations, evidence: Evidence
 ) -> tuple[Int[np.ndarray, " runs"], Int[np.ndarray, " runs"]]:
-    """Return the recipe and the third of each run."""
+    """Return the recipe and the third of each run.
+
+    In a table, runs with equal levels are a recipe, and all runs are of one third.
+    """
+    if evidence.is_table:
+        recipe = np.unique(levels, axis=0, return_inverse=True)[1].reshape(-1)
+        return recipe, np.zeros(len(members), np.int64)
     planned = {run.seed: run for run in recipes(design, plan_of(design))}
     of_runs = [(planned[run["seed"]].number, planned[run["seed"]].third) for run in members]
     recipe, third = np.array(of_runs, dtype=np.int64).reshape(-1, 2).T

@@ -40,6 +40,13 @@ from ablate.verdict.types import (
 )
 
 AnEntry = TypeVar("AnEntry", bound=Entry)
+RULE = (  # the rule in words, for pages
+    "Reproduced: the fresh seeds alone give the same answer, and a supported claim has at least "
+    'the same grade ("large enough to matter" is a higher grade than "direction only"). Weaker: '
+    "the answer is the same with a lower grade, or it is undecided although the two effects differ "
+    "by no more than the root of the sum of the squared half-widths of their intervals. Not "
+    "reproduced: every other outcome. Open: the first answer was undecided."
+)
 REPRODUCED, WEAKER, LOST, OPEN = "reproduced", "weaker", "not reproduced", "open"
 RESULT = "contest.json"  # the results on new seeds, stored beside the original verdict
 SAME = 1e-6  # relative difference up to which effects are equal, as verdict.json has fewer digits

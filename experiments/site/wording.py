@@ -23,13 +23,6 @@ from ablate.verdict.stored import OPEN, is_exact
 from ablate.verdict.types import INCONCLUSIVE, REFUTED, SUPPORTED
 from experiments.site.view import View
 
-AGAIN_RULE = (  # of a replication (ablate.verdict.stored)
-    "Reproduced: the fresh seeds alone give the same answer, and a supported claim has at least "
-    'the same grade ("large enough to matter" is a higher grade than "direction only"). Weaker: '
-    "the answer is the same with a lower grade, or it is undecided although the two effects differ "
-    "by no more than the root of the sum of the squared half-widths of their intervals. Not "
-    "reproduced: every other outcome. Open: the first answer was undecided."
-)
 CORRECTION = "with a correction for testing all claims of these pages"
 NEVER = "are definitions, customs, titles or opinions, which no experiment"
 ONE_NEVER = "is a definition, custom, title or opinion, which no experiment"

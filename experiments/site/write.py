@@ -12,12 +12,13 @@ from ablate.phrases import grouped
 from ablate.record.files import writing
 from ablate.report.marks import MARKS
 from ablate.verdict.kinds import KINDS
+from ablate.verdict.stored import RULE
 from experiments.site import documents, front, guide
 from experiments.site.markdown import as_html
 from experiments.site.model import Site, file_names
 from experiments.site.source import Source
 from experiments.site.view import clearest, draw, drawn, views
-from experiments.site.wording import AGAIN_RULE, doubts, is_single, settings, support
+from experiments.site.wording import doubts, is_single, settings, support
 
 TEMPLATES = Path(__file__).with_name("templates")
 SCRIPTS = ("filter.js", "page.js")
@@ -85,7 +86,7 @@ class Pages:
             "single": is_single,
             "terms": guide.terms,
         }
-        self._templates.globals |= {"again_rule": AGAIN_RULE, "kinds": KINDS, "site": site}
+        self._templates.globals |= {"again_rule": RULE, "kinds": KINDS, "site": site}
         self._templates.globals["m"] = self._templates.get_template("macros.html").module
 
     def render(self, template: str, root: str = "", /, **context: object) -> str:

@@ -28,6 +28,7 @@ OPTIONS = {
     "margin": "smallest difference that matters, in units of the metric",
     "kind": "superiority (default), equivalence, non_inferiority, exact, stability or trend",
     "tolerance": "for kind exact: the largest difference that counts as equal (default: 0)",
+    "design": "combinations: each column of --arm is a factor, whose levels runs take at random",
     "pair": "column that pairs runs of different arms, such as the seed",
     "group": "column of datasets: a verdict for each",
     "run": "column that identifies a run, if a run has many rows",
