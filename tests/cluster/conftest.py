@@ -16,13 +16,14 @@ STUDY = ("+experiment=preln_vs_postln", "study.tune=null", "budget.seeds=3", "n_
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
 
 
-@pytest.fixture
-def line(small, tmp_path):
-    """The command line of a worker of the study on a results folder of this name."""
+@pytest.fixture(scope="session")
+def line(small_in):
+    """The command line of a worker of the study on a results folder of this name in a folder."""
 
-    def made(results, *overrides):
-        words = [*small, f"paths.results={tmp_path / results}", "trainer.log_every_n_steps=1"]
-        return [sys.executable, "-m", "ablate", *words, "budget.steps=40", *overrides, *STUDY]
+    def made(folder, results, *overrides):
+        words = [*small_in(folder), f"paths.results={folder / results}"]
+        steps = ("trainer.log_every_n_steps=1", "budget.steps=40")
+        return [sys.executable, "-m", "ablate", *words, *steps, *overrides, *STUDY]
 
     return made
 
@@ -33,7 +34,7 @@ def start(line, tmp_path):
 
     def started(results, *overrides):
         return subprocess.Popen(
-            line(results, *overrides),
+            line(tmp_path, results, *overrides),
             cwd=tmp_path,
             env=ENVIRONMENT,
             start_new_session=True,
@@ -43,6 +44,14 @@ def start(line, tmp_path):
         )
 
     return started
+
+
+@pytest.fixture(scope="session")
+def quiet(line, tmp_path_factory):
+    """What the sweep leaves that nobody disturbs."""
+    folder = tmp_path_factory.mktemp("quiet")
+    subprocess.run(line(folder, "results"), cwd=folder, env=ENVIRONMENT, check=True)
+    return left(folder / "results")
 
 
 def wait_until(condition, process):

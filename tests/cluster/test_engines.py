@@ -12,27 +12,27 @@ from .conftest import done, left, wait_until
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_submitit_runs_a_sweep_as_a_quiet_one(start, tmp_path):
+def test_submitit_runs_a_sweep_as_a_quiet_one(quiet, start, tmp_path):
     pytest.importorskip("submitit")
     engine = ("engine=submitit", "engine.workers=2", "engine.cluster=local")
-    assert_same(start("quiet"), start("jobs", *engine), tmp_path, "jobs")
+    assert_same(quiet, start("jobs", *engine), tmp_path / "jobs")
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_ray_goes_on_when_a_node_is_killed(start, tmp_path):
+def test_ray_goes_on_when_a_node_is_killed(quiet, start, tmp_path):
     pytest.importorskip("ray")
     cluster = subprocess.Popen(
         [sys.executable, "-c", CLUSTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     address = re.search(r"address (.+)", cluster.stdout.readline())[1]
     engine = ("engine=ray", "engine.workers=2", f"engine.address={address}")
-    quiet, swept = start("quiet"), start("ray", *engine)
+    swept = start("ray", *engine)
     wait_until(lambda: done(tmp_path / "ray") >= 3, swept)
     cluster.stdin.write("kill\n")
     cluster.stdin.flush()
     assert cluster.stdout.readline() == "killed\n"
-    assert_same(quiet, swept, tmp_path, "ray")
+    assert_same(quiet, swept, tmp_path / "ray")
     cluster.communicate("end\n")
 
 
@@ -51,10 +51,9 @@ cluster.shutdown()
 """
 
 
-def assert_same(quiet, other, results, name):
-    for process in (quiet, other):
-        output, _ = process.communicate()
-        assert process.returncode == 0, output
-    assert left(results / name) == left(results / "quiet")
-    (sweep,) = (results / name / "sweeps").glob("*/*")
+def assert_same(quiet, process, results):
+    output, _ = process.communicate()
+    assert process.returncode == 0, output
+    assert left(results) == quiet
+    (sweep,) = (results / "sweeps").glob("*/*")
     assert json.loads((sweep / "sweep.json").read_text())["failed"] == 0

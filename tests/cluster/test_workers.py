@@ -13,10 +13,7 @@ ENDED = re.compile(r"^\d+/12 (.*): \w+, \d+ s$", re.MULTILINE)  # by the worker 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_a_sweep_of_five_workers_of_whom_three_are_killed_is_as_a_quiet_one(start, tmp_path):
-    quiet = start("quiet")
-    output, _ = quiet.communicate()
-    assert quiet.returncode == 0, output
+def test_a_sweep_of_five_workers_of_whom_three_are_killed_is_as_a_quiet_one(quiet, start, tmp_path):
     shared = tmp_path / "shared"
     workers = [start("shared") for _ in range(5)]
     for number, worker in enumerate(workers[:3], start=1):
@@ -24,7 +21,7 @@ def test_a_sweep_of_five_workers_of_whom_three_are_killed_is_as_a_quiet_one(star
         os.killpg(worker.pid, signal.SIGKILL)
     outputs = [worker.communicate()[0] for worker in workers]
     assert [worker.returncode for worker in workers] == [-9, -9, -9, 0, 0], outputs
-    assert left(shared) == left(tmp_path / "quiet")
+    assert left(shared) == quiet
     labels = [label for output in outputs for label in ENDED.findall(output)]
     assert len(labels) == len(set(labels)) <= 12
     assert sum("Another worker has ended this sweep" in output for output in outputs) == 1

@@ -194,10 +194,8 @@ def flip(place):
 
 
 DAMAGES = {
-    "empty": lambda content: b"",
     "half": lambda content: content[: len(content) // 2],
     "first bit": flip(lambda size: 0),
-    "bit in the first half": flip(lambda size: size // 3),
     "bit in the middle": flip(lambda size: size // 2),
     "last bit": flip(lambda size: size - 1),
 }

@@ -49,14 +49,20 @@ class Writes:
         return self.count
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """A folder for commands that nobody disturbs, and what each has left, by its kind."""
+    return tmp_path_factory.mktemp("quiet"), {}
+
+
 @pytest.fixture
-def begin(start, small, tmp_path):
+def begin(start, small, shared):
     """Start a command on the study, whose results lie in the folder of a case."""
 
     def started(kind, case):
         words = [*small, *TINY, *STUDY, f"paths.results={case}"]
         if kind == "judge":
-            (sweep,) = (tmp_path / "quiet sweep").glob("sweeps/*/*")
+            (sweep,) = (shared[0] / "quiet sweep").glob("sweeps/*/*")
             return start("judge", sweep, f"to={case}")
         return start(*words, "-m")
 
@@ -84,17 +90,20 @@ def left(kind, case):
 
 
 @pytest.fixture
-def quietly(begin, tmp_path):
+def quietly(begin, shared):
     """What a command leaves that nobody disturbs, and how often it writes."""
+    folder, outcomes = shared
 
     def done(kind):
-        case = tmp_path / f"quiet {kind}"
-        writes, process = Writes(case), begin(kind, case)
-        while process.poll() is None:
-            writes.look()
-            time.sleep(POLL)
-        ended(process)
-        return left(kind, case), writes.look()
+        if kind not in outcomes:
+            case = folder / f"quiet {kind}"
+            writes, process = Writes(case), begin(kind, case)
+            while process.poll() is None:
+                writes.look()
+                time.sleep(POLL)
+            ended(process)
+            outcomes[kind] = left(kind, case), writes.look()
+        return outcomes[kind]
 
     return done
 

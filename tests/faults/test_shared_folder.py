@@ -36,20 +36,20 @@ def outcome(results):
     return records(results), [verdicts(path) for path in sorted(results.glob("sweeps/*/*"))]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_sweep_that_is_told_to_end_goes_on_where_it_was(sweep, tmp_path, number):
+def test_a_sweep_that_is_told_to_end_goes_on_where_it_was(sweep, tmp_path):
     ended(sweep("quiet"))
-    process = sweep("told")
-    while process.poll() is None and not [*tmp_path.glob("told/runs/*/metrics.jsonl")]:
-        time.sleep(0.01)
-    os.killpg(process.pid, number)  # as a terminal and a scheduler do: to all of its processes
-    output, _ = process.communicate()
-    assert process.returncode == 128 + number, output
-    assert "Traceback" not in output
-    links = [json.loads(p.read_text()) for p in tmp_path.glob("told/sweeps/*/*/cells/*.json")]
-    assert all(link["status"] != "failed" for link in links)  # an interruption is no failure
-    ended(sweep("told"))
-    assert outcome(tmp_path / "told") == outcome(tmp_path / "quiet")
+    for number in (signal.SIGINT, signal.SIGTERM):
+        told, process = tmp_path / number.name, sweep(number.name)
+        while process.poll() is None and not [*told.glob("runs/*/metrics.jsonl")]:
+            time.sleep(0.01)
+        os.killpg(process.pid, number)  # as a terminal and a scheduler do: to all of its processes
+        output, _ = process.communicate()
+        assert process.returncode == 128 + number, output
+        assert "Traceback" not in output
+        links = [json.loads(path.read_text()) for path in told.glob("sweeps/*/*/cells/*.json")]
+        assert all(link["status"] != "failed" for link in links)  # an interruption is no failure
+        ended(sweep(number.name))
+        assert outcome(told) == outcome(tmp_path / "quiet")
 
 
 def test_two_sweeps_that_share_runs_train_each_once(sweep, tmp_path):

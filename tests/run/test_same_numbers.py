@@ -18,7 +18,6 @@ TASKS = {
     "denoising": ("task=denoising", "seed=7", "threads=2"),
 }
 FEW = [("bf16-mixed", "translation"), ("64-true", "language_model")]
-FEW += [("32-true", "masked_language_model")]
 # every precision, and every task
 MORE = [*zip(PRECISIONS, [*TASKS, *TASKS], strict=False)]
 
