@@ -42,7 +42,7 @@ def test_a_sweep_that_compares_nothing_in_one_metric_has_no_question(planned, ov
     assert sweep.study is None and all(cell.config.study is None for cell in sweep.cells)
 
 
-def test_a_comparison_ends_with_an_exploratory_answer_and_a_report(command, small, tmp_path):
+def test_a_comparison_ends_with_an_answer_and_a_report(command, here, small, tmp_path):
     status, output, error = command(*small, "model.n_heads=1,2", "seed=1,2", "-m")
     assert status == 0, error
     (folder,) = (tmp_path / "results" / "sweeps" / "n_heads_1_2").glob("*")
