@@ -3,11 +3,12 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import hydra
+import yaml
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
@@ -15,14 +16,16 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 import ablate.config.schema  # noqa: F401  # the root of the config tree
-from ablate.cli.process import FULL_ERROR, WITH_TRACEBACK, exit_statuses
+from ablate.cli.main import FULL_ERROR, WITH_TRACEBACK, exit_statuses
 from ablate.config.check import check_groups
 from ablate.config.limits import check_words
-from ablate.config.location import CONF, catalogue_folders, config_folders
-from ablate.config.scale import fitted
+from ablate.config.location import CONF, SMOKE, catalogue_folders, config_folders
 from ablate.config.screen import BASELINE, FACTOR
 from ablate.errors import UserError
 
+Tree = dict[str, Any]  # the content of a YAML file
+SEEDS = "budget.seeds"
+FOLDER = "--config-dir"
 LISTED = ("logger", "callbacks", "metric")  # groups of which a run may have several options
 
 
@@ -100,6 +103,63 @@ def read_words(words: Sequence[str]) -> argparse.Namespace:
                 "take a list"
             )
     return given
+
+
+def fitted(words: Sequence[str]) -> list[str]:
+    """Return the words of a command line, with the smoke test that fits the experiment.
+
+    scale=smoke is a quick test that an experiment runs, which gives no verdict. It becomes
+    scale=smoke_language for an experiment with scale=language. The numbers of the smoke test that
+    the experiment would replace are appended, unless the words set them: they would make the test
+    as long as the experiment.
+    """
+    plain = [word.lstrip("+") for word in words]
+    names = [word.partition("=")[2] for word in plain if word.startswith("experiment=")]
+    if not names or f"scale={SMOKE}" not in plain:
+        return [*words]
+    folders = _folders(words)
+    experiment = _read("experiment", names[-1], folders)
+    fitting = f"{SMOKE}_{next(_chosen(experiment, 'scale'), '')}"
+    option = fitting if _read("scale", fitting, folders) else SMOKE
+    smoke = _read("scale", option, folders)
+    replaced = [f"scale={option}" if w.lstrip("+") == f"scale={SMOKE}" else w for w in words]
+    keys = {word.partition("=")[0] for word in plain}
+    keys |= {SEEDS} if "seed" in keys else set()
+    small = _numbers(smoke, experiment) if option != SMOKE else {SEEDS: smoke["budget"]["seeds"]}
+    return [*replaced, *(f"{key}={value}" for key, value in small.items() if key not in keys)]
+
+
+def _folders(words: Sequence[str]) -> list[Path]:
+    """Return all folders with config groups that a command line may use."""
+    after = [word for before, word in zip(words, words[1:], strict=False) if before == FOLDER]
+    joined = [w.partition("=")[2] for w in words if w.startswith(f"{FOLDER}=")]
+    given = next(iter([*after, *joined]), None)
+    return [CONF, *catalogue_folders(), *map(Path, config_folders(given, words))]
+
+
+def _read(group: str, option: str, folders: Sequence[Path]) -> Tree:
+    """Return the content of the file of an option; {} if there is no such file."""
+    paths = (folder / group / f"{option}.yaml" for folder in folders)
+    path = next((path for path in paths if option and path.is_file()), None)
+    content = yaml.safe_load(path.read_text(encoding="utf-8")) if path else None
+    return content if isinstance(content, dict) else {}
+
+
+def _chosen(file: Tree, group: str) -> Iterator[str]:
+    """Yield the options of a group that the defaults of a file choose."""
+    for entry in file.get("defaults") or ():
+        for key, option in entry.items() if isinstance(entry, dict) else ():
+            if key.split()[-1].strip("/") == group:
+                yield str(option)
+
+
+def _numbers(smoke: Tree, experiment: Tree) -> Tree:
+    """Return the numbers of a smoke test by key, except those that the experiment varies."""
+    numbers = {f"{group}.{k}": x for group in ("budget", "batch") for k, x in smoke[group].items()}
+    if "short" in experiment.get("budget", {}):
+        numbers["budget.short"] = numbers["budget.steps"] // 2
+    varied = (experiment.get("study") or {}).get("factors") or ()
+    return {key: value for key, value in numbers.items() if key not in varied}
 
 
 def check_files(folders: Sequence[str]) -> None:

@@ -31,7 +31,11 @@ CONF = PACKAGE / "conf" if (PACKAGE / "conf").is_dir() else PACKAGE.parent / "co
 
 
 PROJECT = "pyproject.toml"
-SMOKE = "smoke"  # the option of `scale` for quick tests, which give no verdict
+SMOKE = "smoke"  # the option of `scale` for quick tests
+NO_VERDICT = (
+    "scale=smoke only tests that everything runs; it gives no verdict. "
+    "For a verdict, run the command without it"
+)
 
 
 @cache

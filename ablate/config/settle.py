@@ -1,5 +1,10 @@
 """Set values of a config that depend on other values or on the machine, before any work.
 
+A scale sets keys of components, such as `optimizer.betas`. If the run has another component without
+this key, such as plain gradient descent, the key is dropped, with a message: the user did not write
+it. A key that the command, an experiment or the component's own file sets is never dropped, and
+`ablate.config.check` rejects it if it is unknown.
+
 A warm-up that is as long as the run is shortened, if it comes from the option of `scale`. With
 `budget.steps=150` alone, a warm-up of 190 steps would remain, and the learning rate would never
 reach its peak. The warm-up then becomes a fraction of the steps. In a run without a registered
@@ -24,10 +29,10 @@ from typing import Any
 
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig, OmegaConf, read_write
+from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
-from ablate.config import labels, scale, screen
-from ablate.config.check import check_removed
+from ablate.config import labels, leaves, screen
+from ablate.config.check import allowed_keys, check_removed
 from ablate.errors import UserError
 from ablate.process import say_once
 
@@ -124,7 +129,7 @@ def settle(config: DictConfig) -> None:
     if GlobalHydra.instance().is_initialized():
         _announce_replaced(config, words)
         if words:
-            scale.drop_unused(config, hydra)
+            drop_unused(config, hydra)
     screen.expand(config)
     settle_precision(config)
     if config.get("probe") is None and OmegaConf.is_dict(config.get("schedule")):
@@ -189,7 +194,7 @@ def _replaced(config: DictConfig, group: str, option: str, given: set[str]) -> I
     keys.
     """
     folder, _, place = group.partition("@")
-    for key, value in scale.values_of(_hydra_node(config), f"{folder}/{option}").items():
+    for key, value in values_of(_hydra_node(config), f"{folder}/{option}").items():
         name = f"{place or folder.replace('/', '.')}.{key}"
         if name in given or "${" in str(value):
             continue
@@ -261,6 +266,87 @@ def _check_short(config: DictConfig) -> None:
             "of the short run would not reach its peak: "
             f"set budget.short={warmup}" + (f", or budget.warmup={short}" if short > 0 else "")
         )
+
+
+GROUP = "scale"
+# values of files that were read; each run of a sweep asks for the same files
+_values: dict[tuple[str, ...], Mapping[str, object]] = {}
+
+
+def drop_unused(config: DictConfig, hydra: Any) -> None:
+    """Remove every key that only the scale sets and that the chosen component lacks; print each
+    key once.
+
+    Args:
+        config: the config of a run, which is changed.
+        hydra: Hydra's node of the config.
+    """
+    choices = hydra.runtime.choices
+    if not choices.get(GROUP):
+        return
+    unknown = {*_unknown(config, hydra)}
+    words = [word.lstrip("+~").partition("=")[0] for word in hydra.overrides.task]
+    experiment = values_of(hydra, f"experiment/{choices.get('experiment')}") if unknown else ()
+    elsewhere = [*words, *experiment]
+    for key in sorted(unknown):
+        if any(f"{other}.".startswith(f"{key}.") for other in elsewhere):
+            continue
+        path, _, name = key.rpartition(".")
+        component = OmegaConf.select(config, path)
+        with read_write(config), open_dict(config):
+            del component[name]
+        scale = f"{GROUP}={choices[GROUP]}"
+        say_once(f"{key} of {scale} is left out, because {component['_target_']} has no {name}")
+
+
+def _unknown(config: DictConfig, hydra: Any) -> Iterator[str]:
+    """Yield every key of the scale that a component of the config does not accept.
+
+    For `model.dropout.rate`, the result may be `model.dropout`.
+    """
+    for key in values_of(hydra, f"{GROUP}/{hydra.runtime.choices[GROUP]}"):
+        if _is_set_by_option(key, hydra):
+            continue  # the option accepts the key, so its class need not be imported
+        names = key.split(".")
+        for end, name in enumerate(names[1:], 1):
+            path = ".".join(names[:end])
+            node = OmegaConf.select(config, path)
+            allowed = allowed_keys(node, path) if OmegaConf.is_dict(node) and name in node else None
+            if allowed is not None and name not in allowed:
+                yield f"{path}.{name}"
+
+
+def _is_set_by_option(key: str, hydra: Any) -> bool:
+    """Return whether the option that was chosen for the node of a key sets this key itself."""
+    choices = hydra.runtime.choices
+    path, _, name = key.rpartition(".")
+    while path and not choices.get(path.replace(".", "/")):
+        path, _, end = path.rpartition(".")
+        name = f"{end}.{name}"
+    group = path.replace(".", "/")
+    return bool(path) and name in values_of(hydra, f"{group}/{choices[group]}")
+
+
+def values_of(hydra: Any, file: str) -> Mapping[str, object]:
+    """Return the values by key that a file of a config group sets, including the files of its
+    folder on which it is based; {} if there is no such file.
+
+    Args:
+        hydra: Hydra's node of a config, which names the folders.
+        file: the group and the name of the file, such as model/norm/rms_norm.
+    """
+    place = (*(str(source.path) for source in hydra.runtime.config_sources), file)
+    if place not in _values:
+        loader: Any = GlobalHydra.instance().config_loader()
+        words = [*hydra.overrides.hydra, *hydra.overrides.task]
+        repository_of = loader._parse_overrides_and_create_caching_repo  # respects searchpath
+        loaded = repository_of(hydra.job.config_name, words)[1].load_config(file)
+        values: dict[str, object] = {}
+        for entry in loaded.defaults_list if loaded else ():
+            if (path := getattr(entry, "path", "_self_")) != "_self_":
+                values |= values_of(hydra, f"{file.rpartition('/')[0]}/{path}")
+        _values[place] = values | (leaves(loaded.config) if loaded else {})
+    return _values[place]
 
 
 USUAL_BLEU = "13a"

@@ -7,38 +7,32 @@ planned at alpha divided by their number, the first step of Holm's correction, s
 conservative.
 """
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from ablate.config.screen import BASELINE, FACTOR
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import UNSTABLE
-from ablate.evidence.types import Claim, Study
+from ablate.evidence.types import Claim
 from ablate.metric.table import metric_of
 from ablate.phrases import counted, name_of
-from ablate.plan.plan import Plan, aligned, earlier_sweep
+from ablate.plan.plan import Plan, aligned
 from ablate.stats.estimate import Estimate
 from ablate.stats.moderated import FEWEST_ARMS
 from ablate.stats.power import PlannedNoise, has_spread
 from ablate.stats.rates import Rates
 from ablate.stats.spending import ONCE
-from ablate.sweep.compose import PlannedSweep
-from ablate.verdict.contrast import contrast, control
-from ablate.verdict.floor import one_way
+from ablate.verdict.contrast import contrast
 from ablate.verdict.kinds import kind_of
 from ablate.verdict.sides import sides
 from ablate.verdict.types import SUPPORTED
-from ablate.words.reasons import sentence
 
 SEEDS = (4, 8, 16, 32)  # numbers of seeds, beside the planned one, for which effects are shown
 UNKNOWN = Estimate(0.0, 2, 0, 1.0, 0.0, skewness=0.0)  # one standard deviation of the difference
 STANDARD = "standard deviations"
 HUGE = 4  # standard deviations; hardly any change of a model has so large an effect
 RATE = "proportion of failed runs"
-WARNING = "According to an earlier sweep, these claims would stay undecided:"
 
 
 @dataclass(frozen=True)
@@ -155,39 +149,3 @@ def too_few(seeds: int, seen: Sequence[Sensitivity]) -> list[str]:
         f"{counted(seeds, 'seed')} will probably decide nothing: even a difference of {HUGE} "
         "standard deviations would stay undecided. Plan more seeds before you train."
     ]
-
-
-def doubts(study: Study | None, earlier: Evidence | None) -> list[str]:
-    """Return the claims that can have only one outcome, judging by an earlier sweep.
-
-    Each claim is a text: its name, a colon and the reason.
-    """
-    if study is None or earlier is None:
-        return []
-    reasons = ((name_of(claim), reason(claim, earlier)) for claim in study["claims"])
-    return [*dict.fromkeys(f"{claim}: {why}" for claim, why in reasons if why)]
-
-
-def reason(claim: Claim, earlier: Evidence) -> str:
-    """Return why a claim can have only one outcome, judging by earlier runs; "" if several outcomes
-    are possible.
-    """
-    if claim["kind"] == "exact" or claim["metric"] in UNSTABLE:
-        return ""
-    try:
-        arms = sides(claim, earlier)
-        if not all(side.runs for side in arms):
-            return ""
-        why = one_way(claim, arms, earlier, partial(control, claim, earlier))
-        return sentence(why) if why else ""
-    except UserError:  # some levels that the claim compares have not run
-        return ""
-
-
-def say_doubts(sweep: PlannedSweep) -> None:
-    """Print each claim that can have only one outcome, judging by an earlier sweep, to stderr.
-
-    The sweep runs anyway.
-    """
-    if sweep.study and (lines := doubts(sweep.study, earlier_sweep(sweep.config, sweep.study))):
-        print("\n  ".join([f"{sweep.config.name}: {WARNING}", *lines]), file=sys.stderr, flush=True)

@@ -144,7 +144,7 @@ def check_plugins(settings: DictConfig) -> None:
     lets runs change the working folder.
     """
     for name in ("launcher", "sweeper"):
-        if not settings[name]._target_.startswith("hydra_plugins.ablate_launcher."):
+        if not settings[name]._target_.startswith("hydra_plugins.ablate_plugins."):
             raise UserError(
                 f"hydra/{name}={settings.runtime.choices[f'hydra/{name}']}: `ablate` has its own "
                 f"{name}; leave hydra/{name} out, and choose engine=OPTION"

@@ -1,6 +1,6 @@
 """End a sweep: print its table and, if it has a study, its verdicts and its report.
 
-Smoke tests (`ablate.config.scale`) and parts of a study (with some of its runs) have no verdict.
+Smoke tests (scale=smoke) and parts of a study (with some of its runs) have no verdict.
 """
 
 from collections import Counter
@@ -13,8 +13,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from ablate.config.location import SMOKE
-from ablate.config.scale import NO_VERDICT
+from ablate.config.location import NO_VERDICT, SMOKE
 from ablate.console import make_console
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather

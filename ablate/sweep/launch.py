@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,12 +44,7 @@ from ablate.verdict.conclude import needed
 HELD_SECONDS = 1.0  # interval for checking whether another worker still holds a run
 
 
-def launch(
-    context: HydraContext,
-    config: DictConfig,
-    jobs: Sequence[Sequence[str]],
-    before: Callable[[PlannedSweep], None],
-) -> None:
+def launch(context: HydraContext, config: DictConfig, jobs: Sequence[Sequence[str]]) -> None:
     """Execute every run of a sweep with the config's `engine` (local, Slurm or Ray), and end the
     sweep: judge its runs and write its report.
 
@@ -60,7 +55,6 @@ def launch(
         context: Hydra's context.
         config: the config of the sweep.
         jobs: the overrides of each run.
-        before: called with the checked runs before the first run starts.
 
     Raises:
         UserError: a run is invalid.
@@ -74,7 +68,6 @@ def launch(
     with engine.started(config):  # first, because it takes seconds in the background
         sweep = plan_runs(context, config, jobs)
         register_study(sweep)
-        before(sweep)
         # a part of a study has no interim analyses
         waves = [sweep.cells] if sweep.is_part else stages(sweep.cells, sweep.study)
         total = len(sweep.cells) + len(sweep.screening)

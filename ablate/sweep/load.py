@@ -11,8 +11,7 @@ import yaml
 
 from ablate.config import leaves
 from ablate.config.labels import use_labels
-from ablate.config.location import SMOKE
-from ablate.config.scale import NO_VERDICT
+from ablate.config.location import NO_VERDICT, SMOKE
 from ablate.errors import UserError
 from ablate.evidence.checks import ABOUT, RUNS, file_of_runs, read_parts
 from ablate.evidence.folder import Evidence

@@ -5,7 +5,7 @@ import pytest
 from ablate.config.combinations import plan_of, recipes
 from ablate.errors import UserError
 from ablate.verdict.study_checks import check_study
-from hydra_plugins.ablate_launcher.sweeper import with_recipes
+from hydra_plugins.ablate_plugins import with_recipes
 
 DESIGN = {
     "recipes": 36,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ablate.config.scale import fitted
+from ablate.cli.train import fitted
 
 STUDY = ["+experiment=preln_vs_postln", "scale=smoke"]
 

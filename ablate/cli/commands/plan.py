@@ -60,12 +60,10 @@ def run(arguments: argparse.Namespace) -> None:
     plan.start = time.monotonic() - begun
     if arguments.sample == "true":
         time_arms(plan)
-    from ablate.plan.power import WARNING, doubts, power_table, sensitivities, too_few
+    from ablate.plan.power import power_table, sensitivities, too_few
 
     lines = lines_of(plan, arguments.noise or 1.0, arguments.interaction or 0.0)
     if seen := sensitivities(plan):
         lines += ["", "Smallest effect that has 80 % power, by the number of seeds:"]
         lines += [*power_table(seen), *too_few(plan.seeds, seen)]
-    if doubtful := doubts(plan.sweep.study, plan.earlier):
-        lines += ["", WARNING, *(f"  {doubt}" for doubt in doubtful)]
     print("\n".join(lines))

@@ -1,4 +1,5 @@
-"""Hydra's basic sweeper without its check of every job, which the launcher does faster.
+"""Plugins of Hydra: the search for the options of the project's catalogue, the sweeper, and the
+launcher, which runs each cell of a sweep in a new process.
 
 This module is imported at every start of Hydra, so it imports nothing heavy.
 """
@@ -10,19 +11,88 @@ from dataclasses import dataclass
 from typing import Any
 
 from hydra._internal.core_plugins import basic_sweeper
+from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, OverrideType
+from hydra.core.utils import JobReturn
+from hydra.plugins.launcher import Launcher
+from hydra.plugins.search_path_plugin import SearchPathPlugin
+from hydra.types import HydraContext, TaskFunction
+from omegaconf import DictConfig
 
+from ablate.config.location import catalogue_folders, search_catalogue
 from ablate.config.screen import FACTOR, variants
 from ablate.errors import UserError
+
+
+class Catalogue(SearchPathPlugin):
+    """Appends the config folders of the catalogue to the folder of ablate."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        """Append the folders, and let Python import the classes that their options name."""
+        search_catalogue()
+        for folder in catalogue_folders():
+            search_path.append("catalogue", f"file://{folder}")
+
+
+@dataclass
+class AblateLauncherConf:
+    """The launcher's config, which has no settings.
+
+    The config key `n_jobs` sets the number of simultaneous runs.
+    """
+
+    _target_: str = "hydra_plugins.ablate_plugins.AblateLauncher"
+
+
+ConfigStore.instance().store(group="hydra/launcher", name="ablate", node=AblateLauncherConf)
+
+
+class AblateLauncher(Launcher):
+    """Composes, checks and builds all cells of a sweep, and then runs them.
+
+    A cell is one run of the sweep. Errors in any cell are found before the first cell trains.
+    """
+
+    def setup(
+        self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
+    ) -> None:
+        """Store Hydra's context and config; `task_function` is ignored.
+
+        Raises:
+            UserError: the config selects another sweeper.
+        """
+        from ablate.sweep.begin import check_plugins
+
+        check_plugins(config.hydra)
+        self.context = hydra_context
+        self.config = config
+
+    def launch(
+        self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int
+    ) -> Sequence[JobReturn]:
+        """Run all cells, end the sweep, and return nothing; a failed cell does not stop the others.
+
+        Args:
+            job_overrides: the overrides of each cell.
+            initial_job_idx: number of the first cell, which is 0: there is one batch of cells.
+
+        Raises:
+            UserError: a cell has a wrong config.
+            SystemExit: a cell failed.
+        """
+        from ablate.sweep.launch import launch
+
+        launch(self.context, self.config, job_overrides)
+        return []
 
 
 @dataclass
 class AblateSweeperConf(basic_sweeper.BasicSweeperConf):
     """The sweeper's config, with the settings of Hydra's basic sweeper."""
 
-    _target_: str = "hydra_plugins.ablate_launcher.sweeper.AblateSweeper"
+    _target_: str = "hydra_plugins.ablate_plugins.AblateSweeper"
 
 
 ConfigStore.instance().store(group="hydra/sweeper", name="ablate", node=AblateSweeperConf)

@@ -1,1 +1,0 @@
-"""Plugins of `ablate`, in the namespace that Hydra searches: launcher, sweeper, catalogue."""
