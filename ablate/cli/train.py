@@ -19,13 +19,12 @@ import ablate.config.schema  # noqa: F401  # the root of the config tree
 from ablate.cli.main import FULL_ERROR, WITH_TRACEBACK, exit_statuses
 from ablate.config.check import check_groups
 from ablate.config.limits import check_words
-from ablate.config.location import CONF, SMOKE, catalogue_folders, config_folders
+from ablate.config.location import CONF, SMOKE, catalogue_folders
 from ablate.config.screen import BASELINE, FACTOR
 from ablate.errors import UserError
 
 Tree = dict[str, Any]  # the content of a YAML file
 SEEDS = "budget.seeds"
-FOLDER = "--config-dir"
 LISTED = ("logger", "callbacks", "metric")  # groups of which a run may have several options
 
 
@@ -66,10 +65,8 @@ def train() -> None:
         UserError: the config cannot be composed.
     """
     given = read_words(sys.argv[1:])
-    check_files(config_folders(given.config_dir, given.overrides))
-    # argparse rejects overrides on both sides of a flag
-    flags = [word for word in given.words if word not in given.overrides]
-    sys.argv[1:] = [*given.overrides, *flags]
+    check_files(given.config_dir)
+    sys.argv[1:] = given.words
     # -m sets the mode; Hydra would compose the whole config once more to look for hydra.mode
     Hydra.get_mode = lambda *_, **__: None  # type: ignore[method-assign]
     os.environ[FULL_ERROR] = "1"  # so that Hydra raises errors
@@ -81,18 +78,20 @@ def train() -> None:
 
 
 def read_words(words: Sequence[str]) -> argparse.Namespace:
-    """Return Hydra's flags in the words of a command line, and all overrides as the value
-    `overrides`.
+    """Return Hydra's flags in the words of a command line, all overrides as the value `overrides`,
+    and both as `words`, with the overrides first, because argparse rejects them on both sides of a
+    flag.
 
     scale=smoke becomes the smoke test that fits the experiment.
 
     Raises:
         UserError: an override has a list of options where only one option can be chosen.
     """
-    words = fitted(words)
     given, after_flags = get_args_parser().parse_known_args(words)
     given.overrides += after_flags
-    given.words = words
+    flags = [word for word in words if word not in given.overrides]
+    given.overrides = fitted(given.overrides, given.config_dir)
+    given.words = [*given.overrides, *flags]
     for word in given.overrides:
         key, _, value = word.lstrip("+").partition("=")
         group = key.partition("@")[0]
@@ -105,8 +104,8 @@ def read_words(words: Sequence[str]) -> argparse.Namespace:
     return given
 
 
-def fitted(words: Sequence[str]) -> list[str]:
-    """Return the words of a command line, with the smoke test that fits the experiment.
+def fitted(words: Sequence[str], config_dir: str | None = None) -> list[str]:
+    """Return the overrides of a command, with the smoke test that fits the experiment.
 
     scale=smoke is a quick test that an experiment runs, which gives no verdict. It becomes
     scale=smoke_language for an experiment with scale=language. The numbers of the smoke test that
@@ -117,9 +116,9 @@ def fitted(words: Sequence[str]) -> list[str]:
     names = [word.partition("=")[2] for word in plain if word.startswith("experiment=")]
     if not names or f"scale={SMOKE}" not in plain:
         return [*words]
-    folders = _folders(words)
+    folders = [CONF, *catalogue_folders(), *([Path(config_dir)] if config_dir else [])]
     experiment = _read("experiment", names[-1], folders)
-    fitting = f"{SMOKE}_{next(_chosen(experiment, 'scale'), '')}"
+    fitting = f"{SMOKE}_{next(_options(experiment, 'scale'), '')}"
     option = fitting if _read("scale", fitting, folders) else SMOKE
     smoke = _read("scale", option, folders)
     replaced = [f"scale={option}" if w.lstrip("+") == f"scale={SMOKE}" else w for w in words]
@@ -127,14 +126,6 @@ def fitted(words: Sequence[str]) -> list[str]:
     keys |= {SEEDS} if "seed" in keys else set()
     small = _numbers(smoke, experiment) if option != SMOKE else {SEEDS: smoke["budget"]["seeds"]}
     return [*replaced, *(f"{key}={value}" for key, value in small.items() if key not in keys)]
-
-
-def _folders(words: Sequence[str]) -> list[Path]:
-    """Return all folders with config groups that a command line may use."""
-    after = [word for before, word in zip(words, words[1:], strict=False) if before == FOLDER]
-    joined = [w.partition("=")[2] for w in words if w.startswith(f"{FOLDER}=")]
-    given = next(iter([*after, *joined]), None)
-    return [CONF, *catalogue_folders(), *map(Path, config_folders(given, words))]
 
 
 def _read(group: str, option: str, folders: Sequence[Path]) -> Tree:
@@ -145,7 +136,7 @@ def _read(group: str, option: str, folders: Sequence[Path]) -> Tree:
     return content if isinstance(content, dict) else {}
 
 
-def _chosen(file: Tree, group: str) -> Iterator[str]:
+def _options(file: Tree, group: str) -> Iterator[str]:
     """Yield the options of a group that the defaults of a file choose."""
     for entry in file.get("defaults") or ():
         for key, option in entry.items() if isinstance(entry, dict) else ():
@@ -162,9 +153,9 @@ def _numbers(smoke: Tree, experiment: Tree) -> Tree:
     return {key: value for key, value in numbers.items() if key not in varied}
 
 
-def check_files(folders: Sequence[str]) -> None:
-    """Raise UserError if a YAML file of the catalogue or of the user has the name but not the
-    content of another file: Hydra would use the file of `ablate` or of the catalogue.
+def check_files(config_dir: str | None) -> None:
+    """Raise UserError if a YAML file of the catalogue or of the user's folder has the name but not
+    the content of another file: Hydra would use the file of `ablate` or of the catalogue.
     """
     options: dict[Path, Path] = {}  # the files that Hydra uses
     for folder in catalogue_folders():
@@ -172,13 +163,13 @@ def check_files(folders: Sequence[str]) -> None:
             name = path.relative_to(folder)
             options.setdefault(name, CONF / name if (CONF / name).is_file() else path)
             _check_name(path, options[name])
-    if not folders:
+    if not config_dir:
         return
     options |= {path.relative_to(CONF): path for path in CONF.rglob("*.yaml")}
     groups = sorted({name.parent for name in options} - {Path(".")})
-    for place in map(Path, folders):
-        for file in (file for group in groups for file in (place / group).glob("*.yaml")):
-            _check_name(file, options.get(file.relative_to(place), file))
+    place = Path(config_dir)
+    for file in (file for group in groups for file in (place / group).glob("*.yaml")):
+        _check_name(file, options.get(file.relative_to(place), file))
 
 
 def _check_name(path: Path, used: Path) -> None:

@@ -19,7 +19,7 @@ class, with the keys that the option sets.
 
 import ast
 import re
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -287,9 +287,9 @@ class Option(NamedTuple):
     folder: str = ""
 
 
-def options(folders: Iterable[str] = (), *, experiments: bool = False) -> list[Option]:
+def options(folder: Path | None = None, *, experiments: bool = False) -> list[Option]:
     """Return all options, sorted by group; in each group, the options of ablate come first, then
-    the options of the catalogue, and then the options in the user's folders.
+    the options of the catalogue, and then the options in the user's folder.
 
     Without `experiments`, the experiments of ablate and of the catalogue are left out, because
     there are many.
@@ -300,9 +300,8 @@ def options(folders: Iterable[str] = (), *, experiments: bool = False) -> list[O
         for path in catalogue_folders():
             place = path.relative_to(home.parent).as_posix()
             listed += [o._replace(folder=place) for o in _options(path, without)]
-    listed += [
-        option._replace(folder=place) for place in folders for option in _options(Path(place))
-    ]
+    if folder:
+        listed += [option._replace(folder=str(folder)) for option in _options(folder)]
     groups = sorted({option.group for option in listed})
     return [option for group in groups for option in listed if option.group == group]
 

@@ -13,11 +13,9 @@ user. So a file torch.py in the current folder does not hide the package torch. 
 PYTHONSAFEPATH disable the search.
 """
 
-import importlib.resources
 import importlib.util
 import os
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.machinery import ModuleSpec
@@ -132,39 +130,6 @@ def option_file(group: str, name: str) -> Path | None:
     """Return the YAML file of an option of ablate or of the catalogue; None if there is none."""
     paths = (folder / group / f"{name}.yaml" for folder in option_folders())
     return next((path for path in paths if path.is_file()), None)
-
-
-SEARCHED = "hydra.searchpath="
-
-
-def config_folders(config_dir: str | None, words: Sequence[str]) -> list[str]:
-    """Return the config folders that a command line names.
-
-    Args:
-        config_dir: the value of --config-dir.
-        words: overrides, which may include hydra.searchpath.
-
-    Raises:
-        UserError: a folder does not exist.
-    """
-    given = [word.partition("=")[2] for word in words if word.lstrip("+").startswith(SEARCHED)]
-    entries = [entry.strip(" '\"") for value in given for entry in value.strip("[]").split(",")]
-    folders = [_path(entry) for entry in (config_dir, *entries) if entry]
-    for folder in folders:
-        if not os.path.isdir(folder or "."):
-            raise UserError(f"{folder}: there is no such folder; give a folder with config groups")
-    return [folder for folder in folders if folder]
-
-
-def _path(entry: str) -> str:
-    """Return the folder that an item of hydra.searchpath names: file://FOLDER, FOLDER, or
-    pkg://PACKAGE; "" if the package is not installed.
-    """
-    if not entry.startswith("pkg://"):
-        return entry.removeprefix("file://")
-    with suppress(ImportError, TypeError):
-        return str(importlib.resources.files(entry.removeprefix("pkg://")))
-    return ""
 
 
 def leave_current_folder() -> None:

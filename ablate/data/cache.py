@@ -1,12 +1,11 @@
 """Cache the token ids of a corpus on disk, under a hash of everything that they depend on.
 
 A cache is a folder with the vocabularies, and with the files of `ablate.data.tokenizer` for each
-split and each side (source or target). A sealed manifest holds the size and the SHA-256 of every
-file, and the length of every split.
+split and each side (source or target). A manifest holds the size of every file, and the length of
+every split.
 
 One process builds the folder, and others that need it wait for its lock. The manifest is written
-last, so a folder with a manifest is complete. Each process verifies all files against the manifest
-once, and rebuilds the folder if they do not match.
+last. A folder is built again if it lacks the manifest, or if a file does not have its size.
 
 Whoever learns a vocabulary warns about test text that occurs in the training text, because a model
 can recite this text.
@@ -17,8 +16,10 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import repeat
 from pathlib import Path
+from typing import Any
 
 import tokenizers
 
@@ -35,9 +36,8 @@ from ablate.data.corpus import (
 from ablate.data.scheme import Scheme
 from ablate.data.tokenizer import SIDES, Given, TokenIds, Tokenizers, type_of_ids, write_ids
 from ablate.errors import UserError
-from ablate.record.files import acquire, digest_of, seal
+from ablate.record.files import acquire, write_json
 from ablate.record.identity import source_hashes
-from ablate.record.results import read_sealed
 
 SHORT = 100  # characters; shorter documents, such as "Enter the king.", repeat by chance
 
@@ -67,7 +67,7 @@ def _hashes(corpus: Corpus, split: str) -> Iterator[int]:
             yield hash((src.strip(), tgt.strip()))
 
 
-FORMAT = 4
+FORMAT = 5
 MANIFEST = "manifest.json"
 
 
@@ -77,7 +77,7 @@ class TokenCache:
     def __init__(self, folder: Path):
         self._folder = folder
         self.tokenizers = Tokenizers.load(folder)
-        self._lengths = read_sealed(folder / MANIFEST)["lengths"]
+        self._lengths = _manifest(folder)["lengths"]
 
     def length(self, split: str) -> TextLength:
         """Return the size of the target text of a split."""
@@ -95,17 +95,19 @@ class TokenCache:
 
 def open_cache(root: Path, corpus: Corpus, scheme: Scheme | Given) -> TokenCache:
     """Return the vocabularies and token ids of a corpus; build the cache first if it is missing or
-    damaged.
+    incomplete.
 
     Raises:
         UserError: the corpus or the vocabulary size is not usable, or `root` is not writable.
     """
     folder = root / "tokens" / key(corpus, scheme)
     try:
-        if damage(folder):
+        if not is_complete(folder):
             with acquire(root / "locks" / f"{folder.name}.lock", "building the token cache"):
-                if problem := damage(folder):  # no other process has built it in the meantime
-                    _build(folder, corpus, scheme, problem)
+                if not is_complete(folder):  # no other process has built it in the meantime
+                    shutil.rmtree(folder, ignore_errors=True)
+                    folder.mkdir(parents=True)
+                    _write(folder, corpus, scheme)
     except OSError as error:  # NumPy's OSError has no errno for a full disk
         reason = error.strerror or f"{error}; the disk may be full"
         raise UserError(f"paths.cache={root} cannot be written: {reason}.") from error
@@ -139,45 +141,16 @@ def _source_of_user(*components: object) -> list[str]:
     return [f"{name} {source}" for name, source in hashes if not name.startswith("ablate.")]
 
 
-def damage(folder: Path) -> str:
-    """Return a description of the first missing or damaged file in the folder of a cache; "" if all
-    files match the manifest.
-    """
-    try:
-        for name, about in read_sealed(folder / MANIFEST)["files"].items():
-            path = folder / name
-            now = path.stat()
-            if now.st_size != about["size"]:
-                return f"{path} is damaged (its size does not match the manifest)"
-            if _digest(path, now.st_ino, now.st_mtime_ns) != about["sha256"]:
-                return f"{path} is damaged (its SHA-256 does not match the manifest)"
-    except UserError as error:
-        return str(error)
-    except OSError as error:
-        return f"{error.filename} cannot be read ({error.strerror})"
-    return ""
+def is_complete(folder: Path) -> bool:
+    """Return whether the folder of a cache has all files of its manifest in their sizes."""
+    with suppress(FileNotFoundError):
+        sizes = _manifest(folder)["sizes"].items()
+        return all((folder / name).stat().st_size == size for name, size in sizes)
+    return False
 
 
-@functools.cache
-def _digest(path: Path, file: int, modified: int) -> str:
-    """Return the SHA-256 of a file, read once per process.
-
-    `file` (inode) and `modified` (time) are arguments only so that a file that was replaced is read
-    again.
-    """
-    return digest_of(path)
-
-
-def _build(folder: Path, corpus: Corpus, scheme: Scheme | Given, problem: str) -> None:
-    if folder.exists():
-        print(f"{problem}: the token cache will be rebuilt", flush=True)
-        shutil.rmtree(folder)
-    folder.mkdir(parents=True)
-    try:
-        _write(folder, corpus, scheme)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+def _manifest(folder: Path) -> Any:
+    return json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
 
 
 def _write(folder: Path, corpus: Corpus, scheme: Scheme | Given) -> None:
@@ -189,12 +162,8 @@ def _write(folder: Path, corpus: Corpus, scheme: Scheme | Given) -> None:
         split: _write_split(folder, corpus, split, vocabularies, read)._asdict()
         for split in splits_of(corpus, scheme)
     }
-    files = {
-        path.name: {"size": path.stat().st_size, "sha256": digest_of(path)}
-        for path in sorted(folder.iterdir())
-    }
-    manifest = seal({"files": files, "lengths": lengths})
-    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+    sizes = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
+    write_json(folder / MANIFEST, {"sizes": sizes, "lengths": lengths})
 
 
 def _learn(corpus: Corpus, scheme: Scheme, read: Callable[[str], Pairs]) -> Tokenizers:

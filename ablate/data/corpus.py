@@ -41,18 +41,6 @@ class Corpus(ABC):
         """Names of the splits of the corpus, which always include train, validation and test."""
         return SPLITS
 
-    @property
-    def files(self) -> tuple[str, ...]:
-        """Names of the training files; empty if the text is generated."""
-        return ()
-
-    @property
-    def division(self) -> str:
-        """A sentence on how validation and test were split off train; "" if these splits have
-        separate text.
-        """
-        return ""
-
     @abstractmethod
     def read(self, split: str) -> Pairs:
         """Return the raw lines of a split.

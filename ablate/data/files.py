@@ -22,10 +22,8 @@ from ablate.data.corpus import (
     check_split,
     split_documents,
 )
-from ablate.data.text import MARK, decoded, read_bytes, sha256_of
+from ablate.data.text import MARK, decoded, read_bytes
 from ablate.errors import UserError
-
-SHOWN = 3  # file names shown in a summary
 
 
 class Stretch(NamedTuple):
@@ -95,25 +93,10 @@ class TextFiles(Documents):
         """Return a line for each file of a split: its SHA-256, and the byte range that the split
         uses.
         """
-        parts = self._stretches[split]
-        return "".join(f"{split} {sha256_of(path)} {start} {stop}\n" for path, start, stop in parts)
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """Names of the training files for messages: at most SHOWN names, and the number of further
-        files.
-        """
-        more = [f"{len(self._paths) - SHOWN} more"] if len(self._paths) > SHOWN else []
-        return (*(path.name for path in self._paths[:SHOWN]), *more)
-
-    @property
-    def division(self) -> str:
-        """A phrase for the user about the splits (validation, test) that are taken from the end of
-        `files`; "" if every split has its own files.
-        """
-        parts = [split for split in SPLITS[1:] if split not in self._own]
-        share = f"the last {100 * self._held_out:.6g}% of data.files (say data.held_out)"
-        return f"{' and '.join(parts)} {'are' if len(parts) > 1 else 'is'} {share}" if parts else ""
+        return "".join(
+            f"{split} {hashlib.sha256(read_bytes(path)).hexdigest()} {start} {stop}\n"
+            for path, start, stop in self._stretches[split]
+        )
 
     @cached_property
     def _stretches(self) -> dict[str, list[Stretch]]:

@@ -60,17 +60,11 @@ class HubData:
         """Return an iterable of the rows of a split; each row is a dictionary by column.
 
         Raises:
-            UserError: there is no such split, or a part of a split is to be streamed.
+            UserError: there is no such split.
         """
         check_split(split, SPLITS)
-        given = getattr(self, split)
-        if self.streaming and "[" in given:
-            raise UserError(
-                f"data.{split}={given}: a stream has no parts of splits; set data.streaming=false, "
-                "or name a whole split."
-            )
-        where = self._where | {"cache_dir": self._prepared}
-        return _library().load_dataset(**where, split=given, streaming=self.streaming)
+        where = self._where | {"cache_dir": self._prepared, "split": getattr(self, split)}
+        return _library().load_dataset(**where, streaming=self.streaming)
 
     def values(self, split: str, field: str, key: str) -> Iterator[str]:
         """Yield the text in a field of every row.
@@ -119,7 +113,11 @@ class HubData:
         """
         config = _library().load_dataset_builder(**self._where).config
         files = sorted((config.data_files or {}).items(), key=str)
-        lines = [f"{split} {_digest(path)}\n" for split, paths in files for path in paths]
+        lines = [
+            f"{split} {digest_of(Path(path)) if Path(path).is_file() else path}\n"
+            for split, paths in files
+            for path in paths
+        ]
         return type(config).__name__, "".join(lines)
 
     @property
@@ -208,26 +206,11 @@ class HuggingFacePairs(HubData, Corpus):
         sentences = [*self.values(split, field, f"data.{key}")]
         for number, text in enumerate(sentences, start=1):
             if not text.strip() or "\n" in text:
-                wrong = "has several lines" if text.strip() else "is empty"
                 raise UserError(
-                    f"data.{key}={field}: the sentence in row {number} of {split} {wrong}; each "
-                    "must be one line of text."
+                    f"data.{key}={field}: the sentence in row {number} of {split} must be one line "
+                    "of text."
                 )
         return sentences
-
-
-def _digest(path: str) -> str:
-    """Return the SHA-256 of a local file; a URL is returned unchanged.
-
-    Raises:
-        UserError: the file is empty, which the library reports as an end of iteration.
-    """
-    file = Path(path)
-    if not file.is_file():
-        return path
-    if not file.stat().st_size:
-        raise UserError(f"{file} is empty; give a file with rows, or leave it out.")
-    return digest_of(file)
 
 
 def _library() -> Any:

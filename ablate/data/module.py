@@ -100,18 +100,10 @@ class TextData(pl.LightningDataModule):
 
     @property
     def about(self) -> str:
-        """The files and sizes of the corpus: "train.en and train.de, 900 pairs of train ..."."""
-        files, unit = " and ".join(self._corpus.files), "pairs" if self.languages[0] else "texts"
+        """The sizes of the corpus: "900 pairs of train, 100 of validation ..."."""
+        unit = "pairs" if self.languages[0] else "texts"
         sizes = [f"{counts.pairs:,} of {split}" for split, counts in self.counts.items()]
-        sizes[0] = sizes[0].replace(" of", f" {unit} of", 1)
-        return ", ".join([files, *sizes] if files else sizes)
-
-    @property
-    def division(self) -> str:
-        """A sentence on how validation and test were split off train; "" if these splits have
-        separate files.
-        """
-        return self._corpus.division
+        return ", ".join(sizes).replace(" of", f" {unit} of", 1)
 
     @cached_property
     def fingerprints(self) -> Fingerprints:

@@ -5,7 +5,7 @@ byte-order mark and carriage returns at line ends are dropped.
 """
 
 import gzip
-import hashlib
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +16,7 @@ from ablate.data.corpus import Pairs
 from ablate.errors import UserError
 
 MARK = "\ufeff"  # U+FEFF, the byte-order mark
+BLANK_END = re.compile(r"\n\s*\Z")
 
 
 @contextmanager
@@ -42,35 +43,15 @@ def read_bytes(path: Path) -> bytes:
         return file.read()
 
 
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes; a `.gz` file is unpacked.
-
-    Raises:
-        UserError: as `opened`.
-    """
-    return hashlib.sha256(read_bytes(path)).hexdigest()
-
-
 def read_lines(path: Path) -> list[str]:
-    """Return the lines of a UTF-8 text file (also `.gz`), without a byte-order mark.
+    """Return the lines of a UTF-8 text file (also `.gz`), without a byte-order mark and without
+    empty lines at the end.
 
     Raises:
-        UserError: the file is missing, empty or not UTF-8.
+        UserError: the file is missing or not UTF-8, or a line has no text.
     """
     text = decoded(str(path), read_bytes(path)).removeprefix(MARK).replace("\r\n", "\n")
-    if not text.strip():
-        raise UserError(f"{path} is empty; it must hold one sentence per line.")
-    return text.removesuffix("\n").removesuffix("\r").split("\n")
-
-
-def read_sentences(path: Path) -> list[str]:
-    """Return the lines of a text file without the empty lines at its end.
-
-    Raises:
-        UserError: an error of `read_lines`; or a line is empty.
-    """
-    lines = read_lines(path)
-    drop_last_empty(lines)
+    lines = BLANK_END.sub("", text).removesuffix("\r").split("\n")
     refuse_empty_lines(lines, str(path))
     return lines
 
@@ -110,63 +91,41 @@ def decoded(name: str, raw: bytes, start: int = 0, lines: int = 0) -> str:
         ) from error
 
 
-def drop_last_empty(*files: list[str]) -> None:
-    """Drop the lines at the end that are empty in all of the files."""
-    # `read_lines` ensures that every file has a line with text
-    last = max(next(n for n in range(len(lines), 0, -1) if lines[n - 1].strip()) for lines in files)
-    for lines in files:
-        del lines[last:]
-
-
 def refuse_empty_lines(lines: Sequence[str], where: str) -> None:
-    """Raise a UserError if lines have no text, with the number of the first such line and their
-    count.
-    """
-    empty = [number for number, line in enumerate(lines, start=1) if not line.strip()]
-    if empty:
-        raise UserError(
-            f"{where}: line {empty[0]} is empty ({len(empty)} empty in all); "
-            "every line must have text."
-        )
+    """Raise UserError with the number of the first line that has no text, if there is one."""
+    if empty := [number for number, line in enumerate(lines, start=1) if not line.strip()]:
+        raise UserError(f"{where}: line {empty[0]} is empty; every line must have text.")
 
 
 def read_pair(src: Path, tgt: Path) -> Pairs:
-    """Return the sentence pairs of two files; lines at the end that are empty in both files are
-    dropped.
+    """Return the sentence pairs of two files.
 
     Raises:
-        UserError: an error of `read_lines`; or a line is empty, or the files differ in length.
+        UserError: as `read_lines`; or the files differ in length.
     """
-    sides = read_lines(src), read_lines(tgt)
-    drop_last_empty(*sides)
-    pairs = Pairs(*sides)
+    pairs = Pairs(read_lines(src), read_lines(tgt))
     if len(pairs.src) != len(pairs.tgt):
         raise UserError(
             f"{src} has {len(pairs.src)} lines and {tgt} has {len(pairs.tgt)}; "
             "line i of one must be the translation of line i of the other."
         )
-    refuse_empty_lines(pairs.src, str(src))
-    refuse_empty_lines(pairs.tgt, str(tgt))
     return pairs
 
 
-def read_tsv(path: Path) -> Pairs:
-    """Return the two tab-separated columns of a file: source, target.
+def read_table(path: Path) -> Pairs:
+    """Return the first two tab-separated columns of a file: source, target.
 
     Raises:
-        UserError: an error of `read_lines`; or a line has another number of columns, or a sentence
-            is empty.
+        UserError: as `read_lines`; or a line has a single column, or a sentence is empty.
     """
-    lines = read_lines(path)
-    drop_last_empty(lines)
-    rows = [line.split("\t") for line in lines]
+    rows = [line.split("\t") for line in read_lines(path)]
     for number, columns in enumerate(rows, start=1):
-        if len(columns) != 2:
+        if len(columns) < 2:
             raise UserError(
-                f"{path}: line {number} has {len(columns)} tab-separated columns; "
-                "it must have two, the source and the target sentence."
+                f"{path}: line {number} has no tab; it must have two columns, the source and the "
+                "target sentence."
             )
     pairs = Pairs([columns[0] for columns in rows], [columns[1] for columns in rows])
-    refuse_empty_lines(pairs.src, f"{path}, column 1")
-    refuse_empty_lines(pairs.tgt, f"{path}, column 2")
+    for number, column in enumerate(pairs, start=1):
+        refuse_empty_lines(column, f"{path}, column {number}")
     return pairs

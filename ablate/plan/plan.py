@@ -37,11 +37,9 @@ from ablate.phrases import counted
 from ablate.record.results import RESULT, Fingerprints, read_sealed
 from ablate.sweep.begin import regime
 from ablate.sweep.cell import Cell, without_seed
-from ablate.sweep.compose import Checked, PlannedSweep
+from ablate.sweep.compose import PlannedSweep
 from ablate.sweep.preflight import records_of
 from ablate.sweep.tuning import UNTESTED
-from ablate.train.job import Job
-from ablate.train.weights import shared_steps
 
 OVERHEAD = 1.5  # wall time of a sweep without its runs, in multiples of the time of its plan
 STEPS = 30  # of a short run
@@ -124,10 +122,10 @@ class Plan:
 
 def plan_of(sweep: PlannedSweep) -> Plan:
     """Return the plan of a sweep whose runs have been composed and checked."""
-    before, checked = earlier_sweep(sweep.config, sweep.study), sweep.checked
+    before, data = earlier_sweep(sweep.config, sweep.study), sweep.checked.data
     tuning_runs, runs = (before.screening, before.runs) if before else ([], [])
-    tuning = [*_arms(sweep.screening, checked, tuning_runs, tuned=True)]
-    arms = [*_arms(sweep.cells, checked, runs, tuned=sweep.tune is None)]
+    tuning = [*_arms(sweep.screening, data, tuning_runs, tuned=True)]
+    arms = [*_arms(sweep.cells, data, runs, tuned=sweep.tune is None)]
     engine: Engine = construct(sweep.config.engine)
     return Plan(sweep, (tuning, arms), engine.size(sweep.config), before)
 
@@ -152,13 +150,13 @@ def earlier_sweep(config: DictConfig, study: Study | None) -> Evidence | None:
 
 
 def _arms(
-    cells: Iterable[Cell], checked: Checked, earlier: Sequence[Run], *, tuned: bool
+    cells: Iterable[Cell], data: dict[str, Fingerprints], earlier: Sequence[Run], *, tuned: bool
 ) -> Iterable[Arm]:
     """Yield the arms of a stage.
 
     Args:
         cells: the runs of the stage.
-        checked: the result of the checks of the sweep.
+        data: hashes of the data of the sweep.
         earlier: runs of this stage of an earlier sweep.
         tuned: whether the overrides of the runs are complete, so that stored results can be found.
     """
@@ -168,33 +166,13 @@ def _arms(
     for members in by_levels.values():
         levels = members[0].levels
         times = [
-            _seconds(run, checked.jobs.get(members[0].number))
+            run["seconds"]
             for run in earlier
             if run["levels"].items() <= levels.items() and run["status"] != "failed"
         ]
         seconds = statistics.median(times) if times else None
-        done = _done(members, checked.data) if tuned else None
+        done = _done(members, data) if tuned else None
         yield Arm(levels, members, done, seconds)
-
-
-def _seconds(run: Run, job: Job | None) -> float:
-    """Return the seconds of an earlier run, including the steps that only its short budget took."""
-    if job is None or job.short is None or "short" not in run:
-        return run["seconds"]
-    return (
-        run["seconds"]
-        + _separate_steps(job) / job.short.config.budget.steps * run["short"]["seconds"]
-    )
-
-
-def _separate_steps(job: Job | None) -> int:
-    """Return the number of steps that only the short budget of a run takes.
-
-    `job` is the job of the run, if the checks of the sweep have resolved it.
-    """
-    if job is None or job.short is None:
-        return 0
-    return job.short.config.budget.steps - shared_steps(job, job.short)
 
 
 def _done(cells: Iterable[Cell], data: dict[str, Fingerprints]) -> int:
@@ -215,13 +193,16 @@ class Sample(NamedTuple):
     test: float
     rest: float
 
-    def seconds(self, config: DictConfig, job: Job | None) -> float:
-        """Return the seconds of a run with this config; `job` is None if it is not resolved."""
+    def seconds(self, config: DictConfig) -> float:
+        """Return the seconds of a run with this config; the training of a short budget counts as
+        separate.
+        """
         if config.probe is not None:
             return self.rest
+        short = config.budget.short or 0
         validations = -(-config.budget.steps // config.budget.validate_every)
-        tests = int(bool(config.test_splits)) * (2 if job is not None and job.short else 1)
-        steps = config.budget.steps + _separate_steps(job)
+        tests = int(bool(config.test_splits)) * (2 if short else 1)
+        steps = config.budget.steps + short
         return self.rest + steps * self.step + validations * self.validation + tests * self.test
 
 
@@ -243,9 +224,7 @@ def time_arms(plan: Plan) -> None:
             pool.shutdown(cancel_futures=True)
             raise
     for arm in plan.untimed:
-        sample, cell = samples[str(arm.levels)], arm.cells[0]
-        job = plan.sweep.checked.jobs.get(cell.number)
-        arm.seconds = sample.seconds(cell.bare_config(), job)
+        arm.seconds = samples[str(arm.levels)].seconds(arm.cells[0].bare_config())
 
 
 def _time(cell: Cell) -> Sample:

@@ -335,10 +335,10 @@ class Pace(Callback):
 
 
 def introduce(job: Job, data: TextData) -> None:
-    """Print, once per process, which corpus is read, its size, which of its splits are taken from
-    the training text, and a warning for each test split whose scores would be meaningless.
+    """Print, once per process, the size of the corpus, and a warning for each test split whose
+    scores would be meaningless.
     """
-    say_once("; ".join(filter(None, [f"corpus: {data.about}", data.division])))
+    say_once(f"corpus: {data.about}")
     evaluation = job.task.evaluation(data.languages[1], thorough=False)
     for split in job.config.test_splits if job.probe is None else ():
         if reason := evaluation.doubt(data.references(split)[:READ]):

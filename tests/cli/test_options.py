@@ -22,7 +22,7 @@ def own_folder(tmp_path):
     return tmp_path / "own"
 
 
-@pytest.fixture(params=["--config-dir {}", "--config-dir={}", "hydra.searchpath=[file://{}]"])
+@pytest.fixture(params=["--config-dir {}", "--config-dir={}"])
 def place(request, own_folder):
     """The words that say where they are."""
     return request.param.format(own_folder).split(" ")

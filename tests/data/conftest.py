@@ -51,7 +51,6 @@ def parallel():
             test=None,
             validation_size=5,
             test_size=5,
-            split_seed=0,
         )
         return Parallel(**keys | changes)
 

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from ablate.errors import UserError
-
 pytest.importorskip("datasets", reason="the extra huggingface is not installed")
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -112,8 +110,6 @@ def test_parts_of_one_split(written, made):
         "text", data_files=files, train="train[:1]", validation="train[1:2]", test="train[2:]"
     )
     assert [len(corpus.read(split).tgt) for split in corpus.splits] == [1, 1, 1]
-    with pytest.raises(UserError):
-        next(made("text", data_files=files, train="train[:1]", streaming=True).segments("train"))
 
 
 def test_the_fingerprint_follows_content_format_splits_and_fields(written, made):

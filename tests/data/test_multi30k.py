@@ -21,8 +21,8 @@ def expected(monkeypatch):
 
 
 def corpus(tmp_path, url="http://127.0.0.1:9", root=None, source="en", target="de"):
-    folder = str(tmp_path / "downloaded")
-    return Multi30k(root=root, download_to=folder, url=url, source=source, target=target)
+    root = root or str(tmp_path / "downloaded")
+    return Multi30k(root=root, url=url, source=source, target=target)
 
 
 def folder(tmp_path) -> str:

@@ -18,8 +18,8 @@ def test_separate_files(tmp_path, write, parallel):
 
 
 @pytest.mark.parametrize("ending", [".tsv", ".txt.gz"])
-def test_tsv(tmp_path, parallel, ending):
-    text = "".join(f"{src}\t{tgt}\n" for src, tgt in PAIRS).encode()
+def test_a_table_has_two_columns_and_further_ones_are_ignored(tmp_path, parallel, ending):
+    text = "".join(f"{src}\t{tgt}\tCC-BY 2.0\n" for src, tgt in PAIRS).encode()
     path = tmp_path / f"all{ending}"
     path.write_bytes(gzip.compress(text) if ending.endswith(".gz") else text)
     pairs = parallel(str(path), validation=str(path)).read("validation")
@@ -36,8 +36,6 @@ def test_the_sampled_splits_are_disjoint_complete_and_repeatable(tmp_path, write
     assert [list(zip(*again.read(split), strict=True)) for split in again.splits] == list(
         splits.values()
     )
-    other = parallel(prefix, validation_size=4, test_size=7, split_seed=1)
-    assert list(zip(*other.read("test"), strict=True)) != splits["test"]
 
 
 def test_the_fingerprint_follows_the_text_and_the_split(tmp_path, write, parallel):
@@ -45,7 +43,6 @@ def test_the_fingerprint_follows_the_text_and_the_split(tmp_path, write, paralle
     first = parallel(write(tmp_path / "all", PAIRS))
     copy = write(tmp_path / "copy" / "all", PAIRS)
     assert first.fingerprint() == parallel(copy).fingerprint()
-    assert first.fingerprint() != parallel(copy, split_seed=1).fingerprint()
     assert first.fingerprint() != parallel(copy, test_size=6).fingerprint()
     assert first.fingerprint() != parallel(copy, source="de", target="en").fingerprint()
     changed = write(tmp_path / "copy" / "all", [*PAIRS[:-1], ("line 29", "Zeile 30")])
@@ -86,20 +83,7 @@ def test_a_file_of_groups_names_the_document_of_every_line(tmp_path, write, para
     assert fingerprint_of_test(corpus, "test") not in ("", without)
 
 
-def test_equal_sentences_stand_on_one_side(tmp_path, write, parallel):
-    twice = [("line 1", "Zeile 1 "), ("line 2", "another"), ("a third", "another")]
-    pairs = [*PAIRS, *twice, *PAIRS[5:15]]
-    corpus = parallel(write(tmp_path / "all", pairs), validation_size=9, test_size=9)
-    splits = {split: list(zip(*corpus.read(split), strict=True)) for split in corpus.splits}
-    assert sorted(sum(splits.values(), [])) == sorted(pairs)
-    assert [len(splits[name]) for name in ("validation", "test")] == [9, 9]
-    for first, other in (("train", "test"), ("train", "validation"), ("validation", "test")):
-        for column in (0, 1):
-            seen = {pair[column].strip() for pair in splits[first]}
-            assert not seen & {pair[column].strip() for pair in splits[other]}
-
-
-def test_without_equal_sentences_lines_are_drawn_one_by_one(tmp_path, write, parallel):
+def test_lines_are_drawn_one_by_one(tmp_path, write, parallel):
     corpus = parallel(write(tmp_path / "all", PAIRS), validation_size=4, test_size=7)
     order = np.random.default_rng(0).permutation(len(PAIRS))
     assert list(corpus.read("test").src) == [PAIRS[i][0] for i in sorted(order[:7])]

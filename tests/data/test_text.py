@@ -21,7 +21,7 @@ def file(tmp_path, content: bytes, name: str = "text.en"):
         ("a\r\nb\r", ["a", "b"]),
         ("\ufeffa\nb\n", ["a", "b"]),
         ("a\u2028b\x85c\x0bd\rf\n g \n", ["a\u2028b\x85c\x0bd\rf", " g "]),
-        ("a\n\nb\n", ["a", "", "b"]),
+        ("a\nb\n \u2003\n\n", ["a", "b"]),
     ],
 )
 def test_only_the_line_feed_ends_a_line(tmp_path, content, lines):

@@ -12,8 +12,7 @@ example:
 import argparse
 from itertools import groupby
 
-from ablate.cli.parser import TEXT, Parser, unknown
-from ablate.config.location import SEARCHED, config_folders
+from ablate.cli.parser import FOLDER, Parser, unknown
 from ablate.errors import UserError
 
 EXPERIMENT = "experiment"  # a group whose options are listed only alone
@@ -21,8 +20,7 @@ EXPERIMENT = "experiment"  # a group whose options are listed only alone
 
 def add_arguments(parser: Parser) -> None:
     """Declare the config group, and a folder of configs."""
-    parser.takes_overrides = True  # for hydra.searchpath
-    parser.add_option("config-dir", "a folder with configs of your own", TEXT, "-cd")
+    parser.add_option("config-dir", "a folder with configs of your own", FOLDER, "-cd")
     parser.add_argument(
         "group", metavar="GROUP", nargs="?", help="such as model/position; default: all"
     )
@@ -32,18 +30,16 @@ def run(arguments: argparse.Namespace) -> None:
     """Print the list of options.
 
     Raises:
-        UserError: there is no such group or folder.
+        UserError: there is no such group.
     """
     from ablate.config.labels import options
 
-    folders = config_folders(arguments.config_dir, arguments.overrides)
-    groups = [word for word in arguments.overrides if not word.lstrip("+").startswith(SEARCHED)]
-    wanted = [group.strip("/") for group in (arguments.group, *groups) if group]
-    listed = options(folders, experiments=EXPERIMENT in wanted)
+    wanted = arguments.group.strip("/") if arguments.group else ""
+    listed = options(arguments.config_dir, experiments=wanted == EXPERIMENT)
     names = [*dict.fromkeys([option.group for option in listed] + [EXPERIMENT])]
-    if missing := [group for group in wanted if group not in names]:
-        raise UserError(unknown("group", missing[0], names))
-    shown = [option for option in listed if not wanted or option.group in wanted]
+    if wanted and wanted not in names:
+        raise UserError(unknown("group", wanted, names))
+    shown = [option for option in listed if wanted in ("", option.group)]
     for group, members in groupby(shown, lambda option: option.group):
         print(f"{group}:")
         for option in members:

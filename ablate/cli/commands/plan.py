@@ -40,12 +40,11 @@ def run(arguments: argparse.Namespace) -> None:
         sys.argv[1:] = given.words
         train()
         return
-    from ablate.config.location import config_folders
     from ablate.sweep.begin import composed
 
     words = given.overrides
     place = (given.config_dir, given.config_path, given.config_name)
-    check_files(config_folders(given.config_dir, words))
+    check_files(given.config_dir)
     with composed(words, *place) as sweep:
         from ablate.sweep.runs import plan_runs
 
