@@ -33,6 +33,8 @@ from ablate.process import end_children, limit_threads, start_fork_server
 
 # a name rather than an import: the module changes the process that imports it
 PRELOADED = "ablate.sweep.preloaded"
+# what a logger imports when its run begins
+FOR_LOGGERS = ("pandas", "wandb", "ablate.observe.pictures", "ablate.wandb.logger")
 MPS = "nvidia-cuda-mps-control"
 # the process of the run calls the argument, a `Place`, first, which chooses its GPUs and cores
 Task = Callable[..., bool]
@@ -91,7 +93,7 @@ class Local(Engine):
         and start MPS if the config asks for it; at the end, runs save their state and end.
         """
         limit_threads(config.threads)
-        start_fork_server([PRELOADED])
+        start_fork_server([PRELOADED, *(FOR_LOGGERS if config.logger is not None else ())])
         gpus = gpus_for(config)
         self.places = Places(gpus, self.per_gpu, devices_of(config)) if gpus else None
         with mps() if self.mps else nullcontext():

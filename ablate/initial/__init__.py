@@ -14,7 +14,6 @@ from torch import Tensor, nn
 
 from ablate.config.construct import construct
 from ablate.config.limits import OneOf
-from ablate.data.text import opened, stream_lines
 from ablate.data.tokenizer import Tokenizer, Tokenizers
 from ablate.errors import UserError
 from ablate.model.base import Model
@@ -256,6 +255,8 @@ class Vectors(Initial):
         return count
 
     def _lines(self) -> Iterator[tuple[str, list[str]]]:
+        from ablate.data.text import opened, stream_lines
+
         with opened(self.file) as file:
             for number, line in enumerate(stream_lines(file, str(self.file))):
                 word, *numbers = line.rstrip().split(" ")

@@ -23,7 +23,6 @@ from ablate.phrases import counted
 from ablate.record.files import write_text
 from ablate.record.results import LOGGER_FAILURES, read_links
 from ablate.verdict.types import Verdict
-from ablate.wandb.connection import LOGGER, advise_sync
 
 PART = (
     "This sweep has only some of the planned seeds or variants, so it has no verdict. Its results "
@@ -75,10 +74,11 @@ def end(config: DictConfig) -> int:
     console.print(f"table, verdicts and records of all runs: {sweep}", soft_wrap=True)
     for sentence in logger_failures(sweep):
         console.print(sentence, style="yellow", soft_wrap=True)
-    logger = config.logger
-    logged = logger is not None and logger.get("_target_") == LOGGER
-    if logged and (advice := advise_sync(sweep)):
-        console.print(advice, soft_wrap=True)
+    if config.logger is not None:
+        from ablate.wandb.connection import LOGGER, advise_sync
+
+        if config.logger.get("_target_") == LOGGER and (advice := advise_sync(sweep)):
+            console.print(advice, soft_wrap=True)
     return failed.total()
 
 
@@ -105,7 +105,6 @@ def _judge(config: DictConfig, evidence: Evidence) -> Verdict | None:
     The result is None for a part of a study, which has no verdict and no report.
     """
     from ablate.report.write import write_report  # imports matplotlib
-    from ablate.wandb.analysis import log_analysis  # imports W&B
 
     sweep = Path(config.hydra.sweep.dir)
     if not evidence.study.get("exploratory"):
@@ -114,7 +113,10 @@ def _judge(config: DictConfig, evidence: Evidence) -> Verdict | None:
     if evidence.is_part:
         return None
     verdict = write_report(evidence, sweep)
-    log_analysis(config, evidence, verdict, sweep)
+    if config.logger is not None:
+        from ablate.wandb.analysis import log_analysis  # imports W&B
+
+        log_analysis(config, evidence, verdict, sweep)
     return verdict
 
 

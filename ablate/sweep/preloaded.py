@@ -1,6 +1,6 @@
 """Import modules and compute values that all runs of a sweep share, once in the fork server.
 
-Importing torch, Lightning and W&B takes seconds. Forked runs start immediately. Python lets the
+Importing torch and Lightning takes seconds. Forked runs start immediately. Python lets the
 server search the current folder first, where a file could shadow an installed package. So the
 module removes that folder from the import path before it imports anything else.
 """
@@ -10,11 +10,7 @@ from importlib import import_module
 
 from ablate.config.location import leave_current_folder
 
-MODULES = (
-    *("pandas", "wandb"),  # a logger imports them only when its run begins
-    *("ablate.observe.pictures", "ablate.sweep.task", "ablate.train.resolve", "ablate.train.run"),
-    "ablate.wandb.logger",
-)
+MODULES = ("ablate.sweep.task", "ablate.train.resolve", "ablate.train.run")
 
 leave_current_folder()
 for name in MODULES:

@@ -23,7 +23,6 @@ from ablate.config.schema import Batching
 from ablate.console import Work
 from ablate.data import BOS, EOS, PAD, UNK
 from ablate.data.corpus import SEPARATORS, Corpus, check_split
-from ablate.data.text import stream_lines
 from ablate.data.tokenizer import Given, Tokenizer
 from ablate.errors import UserError
 from ablate.metric.tokens import derived
@@ -67,6 +66,8 @@ def translate_stream(run: Restored, batch: int, source: Iterable[bytes], target:
     """
     if not run.task.generates:
         raise UserError(f"checkpoint={run.folder}: its task does not translate")
+    from ablate.data.text import stream_lines
+
     lines = stream_lines(source, "standard input")
     read, cut_lines = 0, list[int]()
     with Work("translating lines", shown=not sys.stdout.isatty()) as work:

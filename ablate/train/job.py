@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytorch_lightning as pl
 from omegaconf import DictConfig, OmegaConf
@@ -13,20 +13,21 @@ from pytorch_lightning.loggers.logger import Logger
 from ablate.adapt import Adapt
 from ablate.data.corpus import Corpus
 from ablate.data.module import TextData
-from ablate.data.packed import PackedData
 from ablate.data.scheme import Scheme
 from ablate.data.tokenizer import Given
 from ablate.initial import Initial
 from ablate.loss import Loss
-from ablate.measure import Measure
 from ablate.metric import SplitMetric
 from ablate.model.base import Model, build
 from ablate.optimizer import Factory
-from ablate.probe import Probe
 from ablate.schedule import Schedule
 from ablate.search import Search
 from ablate.seeding import seed_of
 from ablate.task import Task
+
+if TYPE_CHECKING:  # most runs have neither
+    from ablate.measure import Measure
+    from ablate.probe import Probe
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,8 @@ class Job:
     validation_search: Search
     search: Search
     trainer: Callable[..., pl.Trainer]
-    probe: Probe | None
-    measure: Measure | None
+    probe: "Probe | None"
+    measure: "Measure | None"
     metrics: Mapping[str, SplitMetric]
     callbacks: Mapping[str, Callback]
     loggers: Mapping[str, Callable[..., Logger]]
@@ -104,7 +105,11 @@ def make_data(
         cache_dir: folder where token ids are cached.
         seed: seed of the order of batches.
     """
-    kind = TextData if batch.context is None else partial(PackedData, pack=task.pack)
+    kind: Callable[..., TextData] = TextData
+    if batch.context is not None:
+        from ablate.data.packed import PackedData
+
+        kind = partial(PackedData, pack=task.pack)
     return kind(
         corpus=corpus,
         scheme=scheme,

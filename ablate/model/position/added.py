@@ -15,7 +15,6 @@ from ablate.errors import UserError
 from ablate.model import State
 from ablate.model.linear import Linear
 from ablate.model.position import FixedVectors, Newest, OfVectors, Position, Positions, Tokens
-from ablate.model.rnn import Layer
 
 
 class Constant(Position):
@@ -315,6 +314,8 @@ class Recurrent(Position):
     """
 
     def __init__(self, *, d_model: int) -> None:
+        from ablate.model.rnn import Layer  # other positions do not need it
+
         super().__init__()
         self.layer = Layer("gru", d_model, directions=1, forget_bias=0.0)
 
