@@ -34,14 +34,6 @@ Executable claims about the Transformer. `python -m ablate` is the same command.
   ablate --cfg job                        the whole config; for Hydra's other flags --hydra-help
   ablate options                          every group and option that an override can choose
 """
-# The commands in the order of `ablate --help`; commands that are missing here follow, sorted.
-GROUPS = {
-    "experiments and models": (
-        *("plan", "judge", "predict", "reproduce", "ledger", "options", "translate", "generate"),
-        "evaluate",
-    ),
-    "runs that were trained elsewhere, and several machines": (*("compare", "power", "join"),),
-}
 STATUSES = "exit status: 0 done, 1 the work failed, 2 the input is wrong, 130 Ctrl-C, 143 SIGTERM"
 
 # Hydra's variable; `ablate.cli.train` sets it, so its value is read before
@@ -130,18 +122,11 @@ def _about() -> Parser:
     parser = Parser("ablate", DESCRIPTION, usage=USAGE)
     parser.add_argument("--version", action="version", version=f"ablate {__version__}")
     lines = ["commands (ablate COMMAND --help shows the arguments and an example):"]
-    listed = {name for members in GROUPS.values() for name in members}
-    for title, members in {**GROUPS, "others": [n for n in names() if n not in listed]}.items():
-        shown = [f"  {name:10} {_summary(name)}" for name in members if name in names()]
-        lines += ["", f"{title}:", *shown] if shown else []
+    for name in names():
+        about = import_module(f"{commands.__name__}.{name}").__doc__ or ""
+        lines.append(f"  {name:10} {about.partition(chr(10))[0]}")
     parser.epilog = "\n".join([*lines, "", STATUSES])
     return parser
-
-
-def _summary(name: str) -> str:
-    """Return the first line of a command's help."""
-    text = import_module(f"{commands.__name__}.{name}").__doc__ or ""
-    return text.partition("\n")[0]
 
 
 @contextmanager

@@ -35,7 +35,6 @@ from ablate.config.location import (
     option_files,
     option_folders,
 )
-from ablate.errors import UserError
 
 LABEL = re.compile(r"^# label: (.+)$", re.MULTILINE)
 VALUE_LABEL = re.compile(r"^# label (\w+)=(\w+): (.+)$", re.MULTILINE)
@@ -317,23 +316,13 @@ def _options(folder: Path, without: str = ".") -> list[Option]:
 
 
 def _summary(path: Path) -> str:
-    """Return a line about an option: a comment in its YAML file, or its class and its keys.
-
-    Raises:
-        UserError: the file cannot be read, is not YAML, or is not a mapping.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-        comments = [line.lstrip("# ") for line in text.splitlines() if line.startswith("# ")]
-        if comments := [line for line in comments if not SKIPPED.match(line)]:
-            return comments[0].removeprefix("title: ")
-        node = yaml.safe_load(text) or {}
-    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
-        raise UserError(f"{path} cannot be read as YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(node, dict):
-        raise UserError(
-            f"{path} is not a valid option file: it must be a YAML mapping of keys to values"
-        )
+    """Return a line about an option: a comment in its YAML file, or its class and its keys."""
+    text = path.read_text(encoding="utf-8")
+    comments = [line.lstrip("# ") for line in text.splitlines() if line.startswith("# ")]
+    if comments := [line for line in comments if not SKIPPED.match(line)]:
+        return comments[0].removeprefix("title: ")
+    with path.open(encoding="utf-8") as file:  # whose name YAML's error messages have
+        node = yaml.safe_load(file) or {}
     settings = {key: value for key, value in node.items() if key not in HIDDEN}
     keys = ", ".join(
         f"{key} {value}" for key, value in settings.items() if not isinstance(value, dict)

@@ -43,12 +43,9 @@ def catalogue() -> Path | None:
     A process looks for the catalogue once.
 
     Raises:
-        UserError: a pyproject.toml is not TOML, or names a folder that does not exist.
+        UserError: a pyproject.toml names a folder that does not exist.
     """
-    try:
-        here = Path.cwd()
-    except OSError:  # the folder no longer exists
-        return None
+    here = Path.cwd()
     for folder in (here, *here.parents):
         if (name := _named_in(folder / PROJECT)) is None:
             continue
@@ -63,10 +60,7 @@ def _named_in(project: Path) -> str | None:
         return None
     import tomllib
 
-    try:
-        tool = tomllib.loads(project.read_text(encoding="utf-8")).get("tool", {})
-    except (OSError, ValueError) as error:
-        raise UserError(f"{project} cannot be read: {error}") from None
+    tool = tomllib.loads(project.read_text(encoding="utf-8")).get("tool", {})
     name = tool.get("ablate", {}).get("catalogue")
     return None if name is None else str(name)
 
@@ -134,16 +128,14 @@ def option_file(group: str, name: str) -> Path | None:
 
 def leave_current_folder() -> None:
     """Remove the current folder from sys.path, if Python has added it there."""
-    with suppress(OSError):  # the folder no longer exists
-        if not sys.flags.safe_path and sys.path[:1] in ([""], [os.getcwd()]):
-            del sys.path[0]
+    if not sys.flags.safe_path and sys.path[:1] in ([""], [os.getcwd()]):
+        del sys.path[0]
 
 
 def search_current_folder() -> None:
     """Make this process and its child processes search the current folder last for imports."""
-    with suppress(OSError):
-        if not sys.flags.safe_path and os.getcwd() not in sys.path:
-            sys.path.append(os.getcwd())
+    if not sys.flags.safe_path and os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
 
 
 @cache

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from ablate.config.limits import OneOf, Range
 from ablate.data.corpus import (
@@ -24,14 +24,6 @@ from ablate.data.corpus import (
 )
 from ablate.data.text import MARK, decoded, read_bytes
 from ablate.errors import UserError
-
-
-class Stretch(NamedTuple):
-    """A range of bytes in the unpacked text of a file, which belongs to one split."""
-
-    path: Path
-    start: int
-    stop: int
 
 
 class TextFiles(Documents):
@@ -72,42 +64,42 @@ class TextFiles(Documents):
             UserError: there is no such split, there is no text for it, or a file is not text.
         """
         check_split(split, SPLITS)
-        if not self._stretches[split]:
+        if not (texts := self._texts()[split]):
             raise UserError(
                 f"data.held_out={self._held_out} leaves no line of data.files for {split}; give "
                 "more text or another fraction, or separate files for validation and test."
             )
-        for stretch in self._stretches[split]:
-            yield from split_documents(_text(stretch), SEPARATORS[self._rule])
+        for text in texts:
+            yield from split_documents(text, SEPARATORS[self._rule])
 
     def fingerprint(self) -> str:
-        """Return a hash of the text of train and validation, and of how it is split into documents.
-
-        Raises:
-            UserError: a file cannot be read.
+        """Return a hash of the text of train and validation, and of how it is split into
+        documents.
         """
-        lines = "".join(self.test_fingerprint(split) for split in TRAINED)
-        return hashlib.sha256(f"files\n{self._rule}\n{lines}".encode()).hexdigest()
+        digests = [self._digests[split] for split in TRAINED]
+        return hashlib.sha256(repr((self._rule, digests)).encode()).hexdigest()
 
     def test_fingerprint(self, split: str) -> str:
-        """Return a line for each file of a split: its SHA-256, and the byte range that the split
-        uses.
-        """
-        return "".join(
-            f"{split} {hashlib.sha256(read_bytes(path)).hexdigest()} {start} {stop}\n"
-            for path, start, stop in self._stretches[split]
-        )
+        """Return a hash of the text of a split."""
+        return self._digests[split]
 
     @cached_property
-    def _stretches(self) -> dict[str, list[Stretch]]:
-        whole = [Stretch(path, 0, len(read_bytes(path))) for path in self._paths]
-        separate = {
-            k: [Stretch(path, 0, len(read_bytes(path))) for path in v] for k, v in self._own.items()
-        }
-        missing = [split for split in SPLITS[1:] if split not in separate]
-        parts = _split(whole, self._held_out, len(missing))
-        stretches = separate | dict(zip(("train", *missing), parts, strict=True))
-        return {split: stretches[split] for split in SPLITS}
+    def _digests(self) -> dict[str, str]:
+        texts = self._texts().items()
+        return {split: hashlib.sha256(repr(parts).encode()).hexdigest() for split, parts in texts}
+
+    def _texts(self) -> dict[str, list[str]]:
+        """Return the texts of each split, one for each of its files."""
+        own = {split: [*map(_text, paths)] for split, paths in self._own.items()}
+        missing = [split for split in SPLITS[1:] if split not in own]
+        rest = [*map(_text, self._paths)]
+        total, share = sum(map(len, rest)), self._held_out if missing else 0.0
+        parts, done = own, 0
+        for number, split in enumerate(("train", *missing)):
+            end = total * (1 - share * (1 - number / max(1, len(missing))))
+            parts[split], rest = _cut(rest, int(end) - done)
+            done += sum(map(len, parts[split]))
+        return {split: parts[split] for split in SPLITS}
 
 
 def _listed(key: str, names: Sequence[str]) -> list[Path]:
@@ -143,50 +135,31 @@ def _fail(error: OSError) -> None:
     raise error
 
 
-def _split(whole: list[Stretch], share: float, held_out: int) -> list[list[Stretch]]:
-    """Return the byte ranges of each part of a text: first the training part, then `held_out` equal
-    parts, which together are the fraction `share` at the end of the text.
+def _cut(texts: list[str], place: int) -> tuple[list[str], list[str]]:
+    """Return the texts before and after a cut behind the line with the character at position
+    `place` of all texts together; the end of a text ends a line.
     """
-    total = sum(stretch.stop for stretch in whole)
-    cuts = [total * (1 - share + share * part / max(1, held_out)) for part in range(held_out)]
-    bounds = [0, *(_line_end(whole, int(cut)) if cut >= 1 else 0 for cut in cuts), total]
-    parts: list[list[Stretch]] = []
-    for start, stop in zip(bounds, bounds[1:], strict=False):
-        parts.append([])
-        before = 0
-        for path, _, size in whole:
-            first, last = max(start - before, 0), min(stop - before, size)
-            if first < last:
-                parts[-1].append(Stretch(path, first, last))
-            before += size
-    return parts
+    if place <= 0:
+        return [], texts
+    for number, text in enumerate(texts):
+        if place < len(text):
+            end = text.find("\n", place) + 1 or len(text)
+            after = [text[end:]] if end < len(text) else []
+            return [*texts[:number], text[:end]], [*after, *texts[number + 1 :]]
+        place -= len(text)
+    return texts, []
 
 
-def _line_end(whole: list[Stretch], place: int) -> int:
-    """Return the position after the line that contains the byte at position `place` of the
-    concatenated text; a file ends its last line.
-    """
-    before = 0
-    for path, _, size in whole:
-        if place < before + size:
-            end = read_bytes(path).find(b"\n", place - before)
-            return before + (size if end < 0 else end + 1)
-        before += size
-    return before
-
-
-def _text(stretch: Stretch) -> str:
-    """Return a byte range of a file as text.
+def _text(path: Path) -> str:
+    """Return the text of a file.
 
     Raises:
         UserError: the bytes are not UTF-8 text.
     """
-    raw = read_bytes(stretch.path)[stretch.start : stretch.stop]
+    raw = read_bytes(path)
     if b"\0" in raw:
-        at = stretch.start + raw.index(0)
-        raise UserError(f"{stretch.path} is not text: byte {at} is 0; leave the file out.")
-    text = decoded(str(stretch.path), raw, stretch.start)
-    return text.removeprefix("" if stretch.start else MARK).replace("\r\n", "\n")
+        raise UserError(f"{path} is not text: byte {raw.index(0)} is 0; leave the file out.")
+    return decoded(str(path), raw).removeprefix(MARK).replace("\r\n", "\n")
 
 
 FILE = Path(__file__).with_name("tinyshakespeare.txt.xz")
