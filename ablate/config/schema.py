@@ -179,8 +179,6 @@ class Config:
     trainer: Component = MISSING
     engine: Component = MISSING  # where the workers of a sweep run
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
-    # number of validations without a lower val/nll before training stops early; null: never
-    patience: Annotated[int | None, Range(1)] = None
     logger: Component | None = None
     # Lightning's callbacks, one node each: callbacks=[early_stopping,lr_monitor]
     callbacks: Component = field(default_factory=dict)

@@ -98,7 +98,6 @@ DIFFERENT = Limit("be a list of different numbers or words", _differ)
 VALIDATED = Limit(
     "be a metric of validation, val/...", lambda name: not name.startswith(("test", "measure/"))
 )
-COSTS = ("parameters", "flops")  # that a match makes equal
 
 
 class Tune(TypedDict):
@@ -118,17 +117,11 @@ class Tune(TypedDict):
 
 
 class Match(TypedDict):
-    """Settings that give all arms of a study the same number of parameters, or the same cost.
+    """Settings that give all arms of a study the same number of parameters, by changing a width."""
 
-    The number of parameters is matched by changing a width, the cost by changing the number of
-    steps.
-    """
-
-    by: Annotated[
-        str, OneOf(COSTS)
-    ]  # quantity that all arms share: parameters | flops (cost of training)
+    by: Annotated[str, OneOf(("parameters",))]  # quantity that all arms share: parameters
     to: Levels  # levels of the arm to which the other arms are matched
-    key: str  # if by=parameters: config key of the width that is adjusted
+    key: str  # config key of the width that is adjusted
 
 
 class Shown(TypedDict):
@@ -187,7 +180,7 @@ class Study(TypedDict):
     nuisance: list[str]  # config keys besides the factors that may differ between arms
     # config key that is tuned on validation data, separately for every arm and seed
     tune: NotRequired[Tune | None]
-    # settings that give all arms the same number of parameters, or the same cost
+    # settings that give all arms the same number of parameters
     match: NotRequired[Match | None]
     # expected training of the arms: different (identical arms are an error) | identical (allowed)
     expect: Annotated[str, OneOf(("different", "identical"))]
@@ -222,7 +215,7 @@ USUAL: dict[Any, dict[str, Any]] = {
         **{"reading": "", "measures": "", "control_measures": ""},
     },
     Tune: {"metric": "val/nll", "better": "lower"},
-    Match: {"key": "model.d_ff"},
+    Match: {"by": "parameters", "key": "model.d_ff"},
     Shown: {"where": {}},
     Screen: {
         **{"kind": "superiority", "better": "lower", "margin": 0.0, "margin_reason": ""},

@@ -6,9 +6,9 @@ line ends are dropped. The end of a file ends a document.
 
 import hashlib
 import lzma
-import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from glob import escape, glob
 from pathlib import Path
 from typing import Annotated
 
@@ -103,7 +103,8 @@ class TextFiles(Documents):
 
 
 def _listed(key: str, names: Sequence[str]) -> list[Path]:
-    """Return the paths of files; a folder is replaced by its files, sorted by name.
+    """Return the paths of files; a folder is replaced by all visible files below it, sorted by
+    name.
 
     Args:
         key: config key that has the names, for error messages.
@@ -114,25 +115,9 @@ def _listed(key: str, names: Sequence[str]) -> list[Path]:
         path = Path(name).expanduser()
         if not path.exists():
             raise UserError(f"data.{key}: there is no file or folder {name}.")
-        paths += _inside(path) if path.is_dir() else [path]
+        inside = map(Path, glob(f"{escape(str(path))}/**", recursive=True))  # follows links
+        paths += sorted(filter(Path.is_file, inside)) if path.is_dir() else [path]
     return paths
-
-
-def _inside(folder: Path) -> list[Path]:
-    """Return the visible files below a folder, sorted by name; links are followed.
-
-    Raises:
-        OSError: a folder cannot be read, or links lead back to a folder that contains them.
-    """
-    files: list[Path] = []
-    for place, folders, names in os.walk(folder, onerror=_fail, followlinks=True):
-        folders[:] = [name for name in folders if name[0] != "."]
-        files += [Path(place, name) for name in names if name[0] != "."]
-    return sorted(path for path in files if path.is_file())
-
-
-def _fail(error: OSError) -> None:
-    raise error
 
 
 def _cut(texts: list[str], place: int) -> tuple[list[str], list[str]]:

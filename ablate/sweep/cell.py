@@ -27,7 +27,6 @@ from ablate.record.files import digest, seal, write_json
 from ablate.record.label import key, say, value_text
 from ablate.record.results import Cell as Place
 from ablate.record.results import Result, link_path
-from ablate.verdict.study_checks import matched_keys
 
 SEEDS = ("seed", "replicate")  # keys that distinguish runs of an arm rather than arms
 SEED = re.compile(r"seed=\d+")
@@ -319,8 +318,7 @@ def write_link(cell: Cell, outcome: Result) -> None:
         study = plain_study(config)
         about["study"] = study_hash(study)
         if match := study.get("match"):
-            made = {key: OmegaConf.select(config, key) for key in matched_keys(match)}
-            about["matched"] = {key: value for key, value in made.items() if value is not None}
+            about["matched"] = {match["key"]: OmegaConf.select(config, match["key"])}
         if tune := study.get("tune"):
             value = OmegaConf.select(config, tune["key"])
             about["tuned"] = {"key": tune["key"], "value": value}

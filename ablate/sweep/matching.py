@@ -1,9 +1,7 @@
-"""Match arms in size or cost: compute the width or the number of steps that `study.match` asks for.
+"""Match arms in size: compute the width that `study.match` asks for.
 
-By parameters: choose the integer for `key`, a width, such that the arm has nearly as many trained
-parameters as the reference arm, which `to` names. By flops: choose the number of steps such that
-both arms need equally many floating-point operations. The operations of one step are counted in the
-matrix products of a forward and a backward pass over real sentences.
+The integer for `key`, a width, is chosen such that the arm has nearly as many trained parameters as
+the reference arm, which `to` names.
 """
 
 import dataclasses
@@ -13,17 +11,13 @@ from collections.abc import Callable, Sequence
 import torch
 from omegaconf import OmegaConf
 
-from ablate.data import PAD
 from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.evidence.types import Match
-from ablate.model.linear import product_counter
 from ablate.sweep.cell import Cell, Overrides, without_seed
-from ablate.train.job import Job, build_model, make_model, parameters, prepare_data
+from ablate.train.job import Job, build_model, parameters, prepare_data
 from ablate.train.resolve import resolve
-from ablate.verdict.study_checks import matched_keys
 
-SENTENCES = 64  # sentences over which operations are counted
 MOST = 2**17  # largest possible width
 NEAR = 0.01  # allowed relative deviation of the number of parameters
 
@@ -53,7 +47,7 @@ def matched_jobs(cells: Sequence[Cell], match: Match) -> list[Overrides]:
 def _reference_run(cell: Cell, cells: Sequence[Cell], match: Match) -> Cell:
     """Return the run of the reference arm that has the same seed as `cell`.
 
-    The arm of `cell` is matched to the reference arm in size or cost.
+    The arm of `cell` is matched to the reference arm in size.
 
     Raises:
         UserError: there is no such run.
@@ -69,21 +63,16 @@ def _reference_run(cell: Cell, cells: Sequence[Cell], match: Match) -> Cell:
 def _solved(cell: Cell, reference: Cell, match: Match) -> Overrides:
     jobs = [resolve(arm.task_config()) for arm in (cell, reference)]
     data = [prepare_data(job) for job in jobs]
-    if match["by"] == "flops":
-        flops_of_arm, target = map(flops, jobs, data)
-        ratio = target / flops_of_arm
-        budgets = {key: OmegaConf.select(reference.config, key) for key in matched_keys(match)}
-        values = {key: round(steps * ratio) for key, steps in budgets.items() if steps}
-        comparison = f"{flops_of_arm:.4g} operations per step, to match the {target:.4g}"
-    else:
-        own_size = _size_by(jobs[0], data[0], match["key"])
-        target = _trained(jobs[1], data[1])
-        width = solve(own_size, target, f"study.match.key={match['key']} of {cell.label}")
-        values = {match["key"]: width}
-        comparison = f"{own_size(width):,} parameters, to match the {target:,}"
-    chosen = tuple(f"{key}={value}" for key, value in values.items())
-    print(f"{cell.label} gets {' '.join(chosen)}: {comparison} of {reference.label}", flush=True)
-    return chosen
+    size = _size_by(jobs[0], data[0], match["key"])
+    target = _trained(jobs[1], data[1])
+    width = solve(size, target, f"study.match.key={match['key']} of {cell.label}")
+    chosen = f"{match['key']}={width}"
+    print(
+        f"{cell.label} gets {chosen}: {size(width):,} parameters, to match the {target:,} of "
+        f"{reference.label}",
+        flush=True,
+    )
+    return (chosen,)
 
 
 def solve(size: Callable[[int], int], target: int, what: str) -> int:
@@ -121,24 +110,3 @@ def _size_by(job: Job, data: TextData, key: str) -> Callable[[int], int]:
 def _trained(job: Job, data: TextData) -> int:
     with torch.device("meta"):
         return parameters(build_model(job, data))
-
-
-def flops(job: Job, data: TextData) -> float:
-    """Return the number of floating-point operations of one training step, extrapolated from
-    `SENTENCES` sentences.
-
-    Raises:
-        UserError: the model has recurrent layers, whose operations cannot be counted.
-    """
-    model = make_model(job, data)
-    if any(isinstance(module, torch.nn.RNNBase) for module in model.modules()):
-        raise UserError(
-            "study.match.by=flops cannot count the operations of recurrent layers: choose "
-            "study.match.by=parameters"
-        )
-    batch = data.first_lines("train", SENTENCES)
-    real = batch.targets != PAD
-    with product_counter() as counter:
-        objective, _ = model.head.score(job.loss, model(batch.inputs)[real], batch.targets[real])
-        torch.autograd.backward(objective)
-    return counter.get_total_flops() * job.config.batch.tokens / int(real.sum())

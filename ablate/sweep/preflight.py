@@ -51,7 +51,6 @@ from ablate.train.compatibility import check_inputs, check_lengths
 from ablate.train.job import Job, build_model, make_model, prepare_data
 from ablate.train.resolve import resolve
 from ablate.train.tracking import check_loggers, introduce
-from ablate.verdict.study_checks import matched_keys
 
 # Keys whose effect two training steps can show. Arms that differ in another key are not compared.
 SEEN = ("model", "loss", "optimizer", "schedule", "budget.warmup")
@@ -288,7 +287,7 @@ def _free_keys(study: Study) -> list[str]:
     A key that is tuned is not included.
     """
     match = study.get("match")
-    matched = matched_keys(match) if match else ()
+    matched = [match["key"]] if match else []
     return [*study["factors"], *study["nuisance"], *matched, *SEEDS]
 
 

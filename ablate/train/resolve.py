@@ -19,7 +19,6 @@ from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
 from omegaconf import DictConfig, OmegaConf, read_write
 from pytorch_lightning.callbacks import (
     Callback,
-    EarlyStopping,
     RichModelSummary,
     StochasticWeightAveraging,
 )
@@ -161,8 +160,7 @@ class Trainer(pl.Trainer):
 
 
 def make_trainer(job: Job, tracking: Tracking, callbacks: list[Callback]) -> pl.Trainer:
-    """Return the trainer with the run's loggers and callbacks, and with early stopping if the
-    config sets it.
+    """Return the trainer with the run's loggers and callbacks.
 
     The arguments that are set here cannot be set by `trainer` in a config (`ablate.config.check`).
     """
@@ -170,8 +168,6 @@ def make_trainer(job: Job, tracking: Tracking, callbacks: list[Callback]) -> pl.
     callbacks = [*callbacks, tracking, *job.callbacks.values()]
     if shown:
         callbacks.append(RichModelSummary(max_depth=2))
-    if config.patience is not None:
-        callbacks.append(EarlyStopping("val/nll", patience=config.patience))
     # ablate resumes interrupted runs itself; on SLURM's signal Lightning would requeue them too
     slurm = [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else []
     with building("trainer", config.trainer):

@@ -7,7 +7,7 @@ from typing import Any
 from ablate.errors import UserError, likely
 from ablate.evidence.checks import ABOUT, check_kept
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Claim, Levels, Match, Shown, Study
+from ablate.evidence.types import Claim, Levels, Shown, Study
 from ablate.metric.table import METRICS
 from ablate.phrases import listed, name_of
 from ablate.verdict.kinds import KINDS, kind_of
@@ -168,26 +168,17 @@ def _of_figure(figure: Shown, factors: list[str]) -> Iterator[str]:
     yield from _levels(over | figure["where"], factors)
 
 
-def matched_keys(match: Match) -> tuple[str, ...]:
-    """Return the config keys that a match sets to make the arms equal in cost.
-
-    Their values may differ between arms.
-    """
-    return BUDGET if match["by"] == "flops" else (match["key"],)
-
-
 def match_problems(study: Study) -> Iterator[str]:
     """Yield what is wrong with the key `match` of a study.
 
-    A match chooses the width or the budget of each arm so that all arms have equal costs. It must
-    name a known cost, and the arm to whose cost all other arms are matched. The key that it changes
-    must not be a factor of the study.
+    A match chooses the width of each arm so that all arms have equally many parameters. It must
+    name the arm to which all other arms are matched. The key that it changes must not be a factor
+    of the study.
     """
     match, factors = study.get("match"), study["factors"]
     if match is None:
         return
     if not match["to"] or not match["to"].keys() <= set(factors):
         yield f"to={match['to']}; it must give levels of factors: {', '.join(factors)}"
-    for key in matched_keys(match):
-        if key in factors:
-            yield f"{key} is a factor, so it cannot be set by the match; choose another key"
+    if (key := match["key"]) in factors:
+        yield f"{key} is a factor, so it cannot be set by the match; choose another key"

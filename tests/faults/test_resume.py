@@ -13,7 +13,10 @@ MODES = {
     "accumulated": ("trainer.accumulate_grad_batches=2", "checkpoint.save_every=1"),
     "best": ("checkpoint.tested=best",),
     "average": ("checkpoint.tested=average", "checkpoint.every=2", "checkpoint.average=3"),
-    "early_stopping": ("optimizer.lr=0.0", "patience=1", "budget.steps=40"),
+    "early_stopping": (
+        *("optimizer.lr=0.0", "budget.steps=40"),
+        *("callbacks=early_stopping", "callbacks.early_stopping.patience=1"),
+    ),
 }
 # Lives of one run; each ends where the name is called for the nth time since it was resumed.
 LIVES = (
