@@ -74,12 +74,18 @@ def end(config: DictConfig) -> int:
     console.print(f"table, verdicts and records of all runs: {sweep}", soft_wrap=True)
     for sentence in logger_failures(sweep):
         console.print(sentence, style="yellow", soft_wrap=True)
-    if config.logger is not None:
-        from ablate.wandb.connection import LOGGER, advise_sync
-
-        if config.logger.get("_target_") == LOGGER and (advice := advise_sync(sweep)):
-            console.print(advice, soft_wrap=True)
+    if advice := _advice(config, sweep):
+        console.print(advice, soft_wrap=True)
     return failed.total()
+
+
+def _advice(config: DictConfig, sweep: Path) -> str:
+    """Return how to send runs to W&B that were offline; "" if there are none."""
+    if config.logger is None:
+        return ""
+    from ablate.wandb.connection import LOGGER, advise_sync
+
+    return advise_sync(sweep) if config.logger.get("_target_") == LOGGER else ""
 
 
 def logger_failures(sweep: Path) -> list[str]:
