@@ -6,7 +6,6 @@ or by a short run.
 """
 
 import json
-import shutil
 import statistics
 import subprocess
 import sys
@@ -267,7 +266,7 @@ def _read(folder: Path) -> Sample:
 
 
 def lines_of(plan: Plan, noise: float, interaction: float) -> list[str]:
-    """Return the number of runs, their times, and the disk space that they need, as lines of text.
+    """Return the number of runs and their times as lines of text.
 
     Args:
         plan: the plan.
@@ -284,9 +283,6 @@ def lines_of(plan: Plan, noise: float, interaction: float) -> list[str]:
     wall = f"unknown for {counted(len(plan.untimed), 'arm')}; sample=true times a few steps of each"
     if plan.wall is not None:
         wall = f"{duration(plan.wall)}, {plan.at_once} at a time"
-    folder = Path(config.paths.results).absolute()
-    existing = next(path for path in (folder, *folder.parents) if path.exists())
-    free = shutil.disk_usage(existing).free / 1e9
     sizes = (
         f"{counted(runs, 'run')} of {counted(len(arms), 'arm')} and {counted(plan.seeds, 'seed')}"
     )
@@ -294,7 +290,6 @@ def lines_of(plan: Plan, noise: float, interaction: float) -> list[str]:
         f"{config.name}: {sizes}; {done} are done",
         *("", *described, ""),
         f"time: {wall}",
-        f"disk: at most {plan.sweep.checked.needed / 1e9:.2f} GB, {free:.1f} GB are free",
     ]
 
 

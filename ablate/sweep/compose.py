@@ -125,12 +125,10 @@ class Checked(NamedTuple):
 
     Args:
         data: hashes of the data, by the key that `corpus` returns for a config.
-        needed: disk space in bytes that the sweep needs.
         jobs: the job of the first run of every arm, by the number of this run.
     """
 
     data: dict[str, Fingerprints]
-    needed: int
     jobs: "Mapping[int, Job]"
 
 
@@ -158,7 +156,7 @@ class PlannedSweep:
     cells: list[Cell]
     screening: list[Cell]
     seeds: dict[int, int]
-    checked: Checked = Checked({}, 0, {})
+    checked: Checked = Checked({}, {})
 
     @property
     def tune(self) -> Tune | None:

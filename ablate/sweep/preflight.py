@@ -108,7 +108,7 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
         needed += STATES_WHILE_TRAINING * largest
         _check_disk_space(Path(cells[0].config.paths.results), needed)
     data = {text: data.fingerprints for text, data in builder.data.items()}
-    return Checked(data, needed, {number: arm.job for number, arm in built.items()})
+    return Checked(data, {number: arm.job for number, arm in built.items()})
 
 
 class Builder:

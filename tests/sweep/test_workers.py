@@ -88,7 +88,7 @@ def processes(monkeypatch):
 def sweep(cells, tmp_path):
     paths = {"results": str(tmp_path), "experiments": str(tmp_path / "experiments")}
     config = OmegaConf.create({"name": "toy", "paths": paths})
-    checked = Checked({"text": Fingerprints("read", {})}, 0, {})
+    checked = Checked({"text": Fingerprints("read", {})}, {})
     return PlannedSweep(NO_CONTEXT, config, None, cells, cells, [], {}, checked)
 
 
