@@ -301,13 +301,12 @@ def expand(config: DictConfig) -> None:
         )
 
 
-def levels_of(config: DictConfig) -> dict[str, object] | None:
-    """Return the level of each factor in a run of a study of combinations; None for another study,
-    and {} for a run that is no recipe.
+def levels_of(config: DictConfig) -> dict[str, object]:
+    """Return the level of each factor in a run of a study of combinations; {} for a run that is no
+    recipe.
     """
-    if not (runs := runs_in(config)):
-        return None
-    return next((dict(run.levels) for run in runs if run.name == config[VARIANT]), {})
+    recipe = (dict(run.levels) for run in runs_in(config) if run.name == config[VARIANT])
+    return next(recipe, {})
 
 
 def settings_of_levels(config: DictConfig) -> dict[str, dict[str, object]]:

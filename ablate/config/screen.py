@@ -27,7 +27,7 @@ def variants(config: DictConfig) -> dict[str, dict[str, Any]]:
     """Return the overrides of every variant of a screen (a study that compares many variants with
     one baseline), or of every recipe of a study of combinations, by name; {} for another config.
     """
-    if _is_combinations(config):
+    if is_combinations(config):
         from ablate.config.combinations import runs_in
 
         return {run.name: run.overrides for run in runs_in(config)}
@@ -38,7 +38,7 @@ def variants(config: DictConfig) -> dict[str, dict[str, Any]]:
     return {str(name): overrides or {} for name, overrides in plain.items()}
 
 
-def _is_combinations(config: DictConfig) -> bool:
+def is_combinations(config: DictConfig) -> bool:
     """Return whether the study is one of combinations, whose module imports NumPy."""
     study = config.get("study")
     return study is not None and study.get("design") is not None
@@ -64,7 +64,7 @@ def expand(config: DictConfig) -> None:
     Raises:
         UserError: a variant has no change or a reserved name, or `claims` names no variant.
     """
-    if _is_combinations(config):
+    if is_combinations(config):
         from ablate.config.combinations import expand as expand_combinations
 
         expand_combinations(config)

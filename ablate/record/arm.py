@@ -11,7 +11,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from ablate.config.combinations import levels_of
+from ablate.config.screen import is_combinations
 from ablate.config.study import Levels
 from ablate.record.label import place, say
 
@@ -38,8 +38,10 @@ def levels(config: DictConfig, node: Any = None) -> Levels:
     if node is None and HydraConfig.initialized():
         node = HydraConfig.get()
         swept = node.mode == RunMode.MULTIRUN
-    if (of_recipe := levels_of(config)) is not None:
-        return of_recipe
+    if is_combinations(config):
+        from ablate.config.combinations import levels_of  # imports NumPy
+
+        return levels_of(config)
     if config.study is not None:
         return _levels(config, config.study.factors, node)
     return _levels(config, _overridden(node), node) if swept else {}

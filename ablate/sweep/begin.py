@@ -23,11 +23,10 @@ from omegaconf import DictConfig
 
 from ablate.config import leaves
 from ablate.config.check import check_groups, check_study_keys
-from ablate.config.combinations import runs_in, settings_of_levels
 from ablate.config.labels import stored_labels
 from ablate.config.limits import check_words
 from ablate.config.location import CONF, SMOKE, catalogue
-from ablate.config.screen import changed_keys, expand, variants
+from ablate.config.screen import changed_keys, expand, is_combinations, variants
 from ablate.config.settle import settle
 from ablate.errors import UserError
 from ablate.evidence.checks import ABOUT, write_about
@@ -257,9 +256,12 @@ def describe(planned: PlannedSweep, regime: Regime) -> tuple[Sweep, Form]:
     tune, changes, factors = study.get("tune"), variants(config), study["factors"]
     free = [place(key) for key in (*factors, *([tune["key"]] if tune else []))]
     shared = {key: x for key, x in _settings(config).items() if not _is_below(key, free)}
-    if recipes := runs_in(config):  # of all thirds, which are one study
+    if is_combinations(config):
+        from ablate.config.combinations import runs_in, settings_of_levels  # imports NumPy
+
         levels = settings_of_levels(config)
-        texts = [{factor: str(level) for factor, level in run.levels.items()} for run in recipes]
+        runs = runs_in(config)  # of all thirds, which are one study
+        texts = [{factor: str(level) for factor, level in run.levels.items()} for run in runs]
     else:
         arms = all_arms(planned, changes)
         levels = _levels(arms, factors, changes)
