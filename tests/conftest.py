@@ -7,6 +7,7 @@ import logging
 import pickle
 import subprocess
 import sys
+import time
 from concurrent.futures import Future
 from contextlib import nullcontext
 from pathlib import Path
@@ -37,6 +38,8 @@ SMALL = (
     "validation_search.max_extra=1",
 )
 LONGEST = {"verdict", "site", "screen", "parts", "committed", "sweep/test_sweep"}  # of a few tests
+TENTH_SECONDS = 480  # of the slow tests at a commit
+START = time.monotonic()
 
 
 def attach_to_root(self):
@@ -54,17 +57,32 @@ def attach_to_root(self):
 attach_to_all, catching_logs.__enter__ = catching_logs.__enter__, attach_to_root
 
 
+def pytest_addoption(parser):
+    """Let every commit run another tenth of the slow tests."""
+    parser.addoption("--commits", type=int, help="run the tenth of the slow tests of this number")
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Give all tests of a file to one worker, which makes the fixtures that they share once.
 
     The longest groups come first, so that no worker is left with one of them at the end.
     """
+    if (commits := config.getoption("commits")) is not None:
+        slow = [item for item in items if item.get_closest_marker("slow")][commits % 10 :: 10]
+        first = commits // 10 % max(1, len(slow))  # another one when this tenth comes again
+        items[:] = slow[first:] + slow[:first]
     for item in items:
         if not item.get_closest_marker("xdist_group"):
             name = f"{item.path.parent.name}/{item.path.stem}"
             item.add_marker(pytest.mark.xdist_group(name))
     items.sort(key=lambda item: item.get_closest_marker("xdist_group").args[0] not in LONGEST)
+
+
+def pytest_runtest_setup(item):
+    """Skip the rest of a tenth of the slow tests when its time is over."""
+    if item.config.getoption("commits") is not None and time.monotonic() - START > TENTH_SECONDS:
+        pytest.skip("the tenth has used up its time")
 
 
 def pytest_collection_finish():
