@@ -134,7 +134,7 @@ class Question(Strict):
     where: Row = {}
     failed: Row = {}
     floor: float | None = Field(default=None, allow_inf_nan=False)
-    missing: Literal["rate", "leave_out"] = RATE
+    missing: Literal["rate", "leave_out"] = "rate"
     test: Literal["", "corrected", "textbook"] = ""
     alpha: float = Field(default=0.05, gt=0, lt=0.5)
     design: Literal["", "combinations"] = ""

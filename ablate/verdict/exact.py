@@ -34,7 +34,7 @@ from ablate.verdict.types import (
     INCONCLUSIVE,
     REFUTED,
     SUPPORTED,
-    MarginThreshold,
+    Band,
     Method,
     Noise,
     thresholds,
@@ -109,7 +109,7 @@ class Exact:
         """Return {}, because nothing is tested."""
         return {}
 
-    def turns(self, alpha: float) -> list[MarginThreshold]:
+    def turns(self, alpha: float) -> list[Band]:
         """Return the tolerances or margins at which the decision changes, each with the decision
         from there on; [] if no value was measured.
         """
@@ -271,7 +271,7 @@ class TrainedValue(Estimate):
             supported = repeated(0.5**self.pairs, self.looks)
         return {SUPPORTED: supported, REFUTED: refuted}
 
-    def turns(self, alpha: float) -> list[MarginThreshold]:
+    def turns(self, alpha: float) -> list[Band]:
         """Return the bounds (tolerances or margins of the claim) at which the decision changes.
 
         Each entry has the decision that holds from its bound up to the next bound.

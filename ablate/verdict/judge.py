@@ -218,7 +218,7 @@ def _result(decided: Decided, open_claims: int) -> Values:
     share = 2 * nominal(shared / 2, estimate.looks)  # part of alpha for this interim analysis
     more = decidable and (is_open or decision.grade == DIRECTION)
     plans = kind.seeds_needed(claim, estimate, shared) if more else {}
-    turns = kind.turns(estimate, claim["alpha"]) if decidable else []
+    bands = kind.turns(estimate, claim["alpha"]) if decidable else []
     scaled = kind.scaled(finding.p)
     entry: Values = {
         "verdict": decision.status,
@@ -236,11 +236,7 @@ def _result(decided: Decided, open_claims: int) -> Values:
         "detectable": kind.detectable(claim, estimate, share) if decidable else None,
         "seeds_needed": {side: plan._asdict() for side, plan in plans.items()} or None,
         # with other margins; for an exact claim with a tolerance, with other tolerances
-        "sensitivity": [
-            {"from": turn.margin, "verdict": turn.decision.status, "grade": turn.decision.grade}
-            for turn in turns
-            if math.isfinite(turn.margin)
-        ],
+        "sensitivity": [band for band in bands if math.isfinite(band["from"])],
     }
     uncorrected = _decision(finding, scaled)
     if uncorrected != decision and not finding.problem:

@@ -31,9 +31,9 @@ from ablate.verdict.sides import ContrastError, Side, sides
 from ablate.verdict.types import (
     REFUTED,
     SUPPORTED,
+    Band,
     Decision,
     Failures,
-    MarginThreshold,
     side,
 )
 from ablate.verdict.unpaired import effect_of, is_independent, problem_of
@@ -214,7 +214,7 @@ class Kind(ABC):
         return self.decide(self.scaled(self.tests(estimate, margin)), alpha)
 
     @abstractmethod
-    def turns(self, estimate: Any, alpha: float) -> list[MarginThreshold]:
+    def turns(self, estimate: Any, alpha: float) -> list[Band]:
         """Return the margins, from 0 on, at which the decision changes.
 
         Each entry has the decision that holds from its margin up to the next margin.

@@ -45,8 +45,8 @@ from ablate.verdict.types import (
     REFUTED,
     SMALL,
     SUPPORTED,
+    Band,
     Decision,
-    MarginThreshold,
     side,
     thresholds,
 )
@@ -87,7 +87,7 @@ class Superiority(Kind):
             return Decision(status)
         return Decision(status, LARGE if at_most(p.get(LARGE, 1.0), alpha) else DIRECTION)
 
-    def turns(self, estimate: Any, alpha: float) -> list[MarginThreshold]:
+    def turns(self, estimate: Any, alpha: float) -> list[Band]:
         """Return the margins at which the decision changes: 0, and the ends of the confidence
         interval of the effect that are above 0.
         """
@@ -169,7 +169,7 @@ class Equivalence(Sameness):
         """Return the p-values of the decisions; different failure rates refute equivalence."""
         return {SUPPORTED: 1.0, REFUTED: min(better, worse)}
 
-    def turns(self, estimate: Any, alpha: float) -> list[MarginThreshold]:
+    def turns(self, estimate: Any, alpha: float) -> list[Band]:
         """Return the margins at which the decision changes: refuted below the first, which the
         whole 1 - alpha interval exceeds; supported above the second, in which the whole
         1 - 2 alpha interval lies.
@@ -206,7 +206,7 @@ class NonInferiority(Sameness):
         """
         return {SUPPORTED: estimate.p_at_most(-margin), REFUTED: estimate.p_at_least(-margin)}
 
-    def turns(self, estimate: Any, alpha: float) -> list[MarginThreshold]:
+    def turns(self, estimate: Any, alpha: float) -> list[Band]:
         """Return the margins at which the decision changes: minus the ends of the interval."""
         low, high = estimate.interval(1 - alpha)
         return thresholds((0.0, REFUTED), (-high, INCONCLUSIVE), (-low, SUPPORTED))
@@ -377,9 +377,9 @@ class ExactKind(Kind):
         """Return False, because an exact claim states no effect for which to plan seeds."""
         return False
 
-    def turns(self, estimate: Any, alpha: float) -> list[MarginThreshold]:
+    def turns(self, estimate: Any, alpha: float) -> list[Band]:
         """Return the tolerances or margins at which the decision changes, [] without a value."""
-        turns: list[MarginThreshold] = estimate.turns(alpha)
+        turns: list[Band] = estimate.turns(alpha)
         return turns
 
 

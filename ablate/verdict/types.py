@@ -8,7 +8,7 @@ effect below 0, *the other way round*.
 """
 
 from dataclasses import dataclass
-from typing import Literal, NotRequired
+from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -318,10 +318,6 @@ class Decision:
     status: str
     grade: str = ""
 
-    def __str__(self) -> str:
-        """Return status and grade, such as "supported, large enough to matter"."""
-        return f"{self.status}, {self.grade}" if self.grade else self.status
-
 
 def side(p: dict[str, float], alpha: float) -> str:
     """Return the status of a verdict: refuted, supported or inconclusive.
@@ -338,17 +334,7 @@ def side(p: dict[str, float], alpha: float) -> str:
     return SUPPORTED if at_most(p[SUPPORTED], alpha) else INCONCLUSIVE
 
 
-@dataclass(frozen=True)
-class MarginThreshold:
-    """The decision that a claim would have with any margin from `margin` up to the next
-    threshold.
-    """
-
-    margin: float
-    decision: Decision
-
-
-def thresholds(*turns: tuple[float, *tuple[str, ...]]) -> list[MarginThreshold]:
+def thresholds(*turns: tuple[float, *tuple[str, ...]]) -> list[Band]:
     """Return the margins of 0 and more at which a decision changes, ascending; the first is 0.
 
     A decision that holds for no margin of 0 or more is left out.
@@ -358,8 +344,9 @@ def thresholds(*turns: tuple[float, *tuple[str, ...]]) -> list[MarginThreshold]:
             holds from this margin on, and its grade if it has one, follow each margin.
     """
     ends = [*(margin for margin, *_ in turns[1:]), None]
-    return [
-        MarginThreshold(max(0.0, margin), Decision(*words))
+    bands: list[Any] = [
+        {"from": max(0.0, margin), "verdict": words[0], "grade": "".join(words[1:])}
         for (margin, *words), end in zip(turns, ends, strict=True)
         if end is None or above(end, max(0.0, margin))
     ]
+    return bands
