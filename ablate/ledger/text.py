@@ -125,16 +125,6 @@ def pick(entries: list[Entry], state: str | None, words: Sequence[str]) -> list[
     ]
 
 
-def marked(headline: Headline) -> str:
-    """Return the word that combines all verdicts on a claim, preceded by the symbol of this word,
-    as in "● supported".
-
-    For a mixed result, the properties follow in which its settings differ.
-    """
-    reason = f": {detail(headline)}" if headline.word == MIXED else ""
-    return f"{MARKS[headline.word].letter} {headline.word}{reason}"
-
-
 def detail(headline: Headline) -> str:
     """Return the properties in which the supported and the refuted settings of a mixed result
     differ, or why a claim is not testable; "" for any other headline.
@@ -201,7 +191,8 @@ def lines(entries: Iterable[Entry]) -> Iterator[Text]:
     for group, members in by_group(entries).items():
         yield Text(f"\n{group}", style="bold underline")
         for entry in members:
-            state = marked(entry.headline)
+            reason = detail(entry.headline)
+            state = f"{MARKS[entry.verdict].letter} {entry.verdict}{f': {reason}' * bool(reason)}"
             line = Text(f"{state}  {entry.claim.id}  {entry.claim.statement}")
             if entry.headline.deciding:
                 line.stylize(f"bold {MARKS[entry.verdict].colour}", 0, len(state))
