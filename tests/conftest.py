@@ -37,7 +37,7 @@ SMALL = (
     "validation_search.max_ratio=0.5",
     "validation_search.max_extra=1",
 )
-LONGEST = {"verdict", "site", "screen", "parts", "committed", "sweep/test_sweep"}  # of a few tests
+LONGEST = {"verdict", "site", "parts", "committed", "sweep/test_question"}  # of a few tests
 TENTH_SECONDS = 480  # of the slow tests at a commit
 START = time.monotonic()
 

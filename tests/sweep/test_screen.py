@@ -2,14 +2,16 @@
 
 import json
 import math
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from omegaconf import OmegaConf
 
 from ablate.config.screen import _baseline_seeds
+from ablate.sweep.begin import composed
+from ablate.sweep.runs import plan_runs
 
-pytestmark = pytest.mark.xdist_group("screen")
 SCREEN = """
 # @package _global_
 defaults: [override /probe: dot_products]
@@ -31,53 +33,34 @@ study:
 """
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    """A folder with the results of all tests, each of which names the part that it needs."""
-    return tmp_path_factory.mktemp("screens")
-
-
-@pytest.fixture
-def sweep(swept, results):
-    """Run the screen; return the folder of its sweep."""
-    return lambda name, *words: swept(SCREEN, results / name, *words)
-
-
-@pytest.fixture
-def whole(sweep, results):
-    """The folder of the sweep of all arms, which the first test runs for all."""
-    (*folders,) = (results / "whole" / "sweeps" / "mine").glob("*")
-    return min(folders) if folders else sweep("whole")
-
-
-def runs(folder):
-    return [json.loads(line) for line in (folder / "runs.jsonl").read_text().splitlines()]
-
-
 def claims(folder):
     return json.loads((folder / "verdict.json").read_text())["claims"]
 
 
-def test_one_baseline_serves_every_variant(whole):
-    arms = [run["arm"] for run in runs(whole)]
-    assert {arm: arms.count(arm) for arm in arms} == {
-        **{"baseline": 2, "wide": 2},
-        **{"wider": 2, "other_seeds": 2},
-    }
-    judged = claims(whole)
-    assert [(claim["id"], claim["kind"]) for claim in judged] == [
+def test_one_baseline_serves_every_variant(written, tmp_path):
+    *words, _ = written(SCREEN, tmp_path / "results")
+    with composed(words, folder=str(tmp_path / "own")) as given:
+        sweep = plan_runs(*given)
+        arms = Counter(cell.levels["variant"] for cell in sweep.cells)
+    assert arms == {"baseline": 2, "wide": 2, "wider": 2, "other_seeds": 2}
+    asked = sweep.study["claims"]
+    assert [(claim["id"], claim["kind"]) for claim in asked] == [
         ("mine_wide", "superiority"),
         ("wider", "non_inferiority"),
         ("mine_other_seeds", "superiority"),
     ]
-    assert all(claim["baseline"] == {"variant": "baseline"} for claim in judged)
-    assert all(len(claim["seeds"]) == 2 for claim in judged)
-    study = json.loads((whole / "study.json").read_text())["study"]
-    assert study["factors"] == ["variant"]
-    assert study["nuisance"] == ["model.d_head", "replicate"]
+    assert all(claim["baseline"] == {"variant": "baseline"} for claim in asked)
+    assert sweep.study["factors"] == ["variant"]
+    assert sweep.study["nuisance"] == ["model.d_head", "replicate"]
 
 
-def test_variants_in_parts_have_the_verdict_of_the_whole_screen(sweep, command, tmp_path, whole):
+@pytest.mark.slow
+def test_variants_in_parts_have_the_verdict_of_the_whole_screen(swept, command, tmp_path):
+    def sweep(name, *words):
+        return swept(SCREEN, tmp_path / name, *words)
+
+    at_once = claims(sweep("whole"))
+    assert all(len(claim["seeds"]) == 2 for claim in at_once)
     first = sweep("first", "variant=baseline,wide")
     assert not (first / "verdict.json").exists()
     assert command("judge", str(first))[0] == 2
@@ -86,7 +69,7 @@ def test_variants_in_parts_have_the_verdict_of_the_whole_screen(sweep, command, 
     assert command("judge", str(tmp_path / "joined"))[0] == 0
     registration = json.loads((tmp_path / "joined" / "study.json").read_text())["registration"]
     assert [asked["looks"] for asked in registration["asked"].values()] == [[], [], []]
-    later, at_once = claims(tmp_path / "joined"), claims(whole)
+    later = claims(tmp_path / "joined")
     for key in ("id", "verdict", "interval", "p_adjusted", "exploratory"):
         assert [claim[key] for claim in later] == [claim[key] for claim in at_once]
 
@@ -99,15 +82,13 @@ def test_variants_in_parts_have_the_verdict_of_the_whole_screen(sweep, command, 
         ("wider: {id: wider,", "wiedr: {id: wider,", "wiedr"),
     ],
 )
-def test_faults_are_named_before_any_run(written, command, results, here, old, new, named):
-    status, _, err = command(*written(SCREEN.replace(old, new, 1), results / "bad"), "-m")
+def test_faults_are_named_before_any_run(written, command, tmp_path, here, old, new, named):
+    status, _, err = command(*written(SCREEN.replace(old, new, 1), tmp_path / "bad"), "-m")
     assert status == 2 and named in err and "Traceback" not in err, err
-    assert not (results / "bad" / "runs").exists()
+    assert not (tmp_path / "bad" / "runs").exists()
 
 
 def test_the_ten_lines_of_the_guide_are_a_screen(tmp_path):
-    from ablate.sweep.begin import composed
-
     guide = (Path(__file__).parents[2] / "docs" / "howto" / "screen.md").read_text()
     lines = guide.partition("```yaml\n")[2].partition("```")[0]
     assert lines.count("\n") == 10

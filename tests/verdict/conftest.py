@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -50,9 +51,14 @@ def swept(tmp_path_factory, cache_folder):
     folder = tmp_path_factory.mktemp("sweep")
     paths = (f"paths.results={folder / 'results'}", f"paths.cache={cache_folder}")
     levels = ("budget.seeds=2", "model/position=sinusoidal,learned")
-    with pytest.MonkeyPatch.context() as patch:
+    (folder / "work").mkdir()
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        (folder / "printed").open("w") as printed,
+        redirect_stdout(printed),
+    ):
         leave_no_login(patch, folder)
-        patch.chdir(folder)
+        patch.chdir(folder / "work")
         patch.setattr("sys.path", [*sys.path])
         patch.setattr("sys.argv", ["ablate", *TINY, *paths, *levels, "-m"])
         run_cells_here(patch)

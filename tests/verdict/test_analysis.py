@@ -1,7 +1,9 @@
 """The run by which W&B shows the end of a sweep."""
 
 import json
+import re
 import shutil
+from pathlib import Path
 
 import pytest
 from omegaconf import OmegaConf
@@ -51,6 +53,21 @@ def test_a_sweep_ends_with_a_run_that_has_verdicts_tables_figures_and_evidence(s
     files = {file["path"] for file in made["manifest"]["contents"]}
     evidence = {"study.json", "registered.json", "runs.jsonl", "statistics.npz"}
     assert files == {*evidence, "verdict.json"}
+
+
+def test_a_sweep_ends_in_verdicts_and_a_report(swept):
+    folder = swept.parents[3]
+    printed = (folder / "printed").read_text()
+    verdict = json.loads((swept / "verdict.json").read_text())
+    assert not verdict["exploratory"]
+    for claim in verdict["claims"]:
+        assert claim["seeds"] == [0, 1]
+        assert claim["evidence"] in printed
+    assert (swept / "report.md").read_text().startswith("# Sinusoidal and learned positions")
+    assert len((swept / "runs.jsonl").read_text().splitlines()) == 4
+    (picture,) = re.findall(r"^picture: (.+)$", printed, re.MULTILINE)
+    assert Path(picture).is_file()
+    assert list((folder / "work").iterdir()) == []  # nothing outside paths.results
 
 
 def test_a_failure_of_wandb_costs_one_line(swept, tmp_path, monkeypatch, capsys):
