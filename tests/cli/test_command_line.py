@@ -75,33 +75,6 @@ def test_overrides_and_flags_of_hydra_train(command, monkeypatch, words):
     assert trained == [words]
 
 
-def test_a_command_that_is_interrupted_says_so_by_its_status(command, monkeypatch):
-    def interrupt(arguments):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("ablate.cli.commands.ledger.run", interrupt)
-    assert command("ledger")[0] == 130
-
-
-def test_training_says_what_it_prepares_before_torch_is_there(tmp_path):
-    code = """
-import sys
-class Seen:
-    def find_spec(self, name, *rest):
-        if name == "torch":
-            sys.exit(7)
-sys.meta_path.insert(0, Seen())
-sys.argv = ["ablate", "data=toy", "model=tiny"]
-from ablate.__main__ import main
-main()
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.returncode == 7
-    assert "preparing" in done.stdout
-
-
 def test_an_option_of_the_user_needs_a_name_of_its_own(tmp_path):
     group_folder = tmp_path / "model" / "norm"
     group_folder.mkdir(parents=True)

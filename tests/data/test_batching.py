@@ -98,12 +98,6 @@ def test_training_is_dealt_to_ranks(sizes, bucket, world_size):
     assert dealt == alone[: whole * world_size]
 
 
-def test_without_buckets_evaluation_has_random_company_in_a_fixed_order(sizes):
-    random = evaluation(sizes, bucket=False)
-    assert random == evaluation(sizes, bucket=False)
-    assert random != evaluation(sizes)
-
-
 @pytest.mark.parametrize("bucket", [True, False])
 @pytest.mark.parametrize("world_size", [2, 8])
 def test_evaluation_batches_are_the_same_on_any_number_of_ranks(sizes, world_size, bucket):

@@ -98,6 +98,16 @@ def kill(go, monkeypatch):
 
 
 @pytest.fixture
+def half(kill, tmp_path):
+    """The folder of a run that was killed after its first state had been saved."""
+    from ablate.train.module import Training
+
+    kill("half", Training, "training_step", 8)
+    (folder,) = (tmp_path / "half" / "runs").iterdir()
+    return folder
+
+
+@pytest.fixture
 def resumed_after(capfd):
     """The step that the last run said it went on from; None when it began at the beginning."""
 

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from ablate.errors import UserError
-from ablate.train.module import Training
 
 
 class Touch:
@@ -18,14 +17,6 @@ class Touch:
 
     def __reduce__(self):
         return Path.touch, (self.path,)
-
-
-@pytest.fixture
-def half(kill, tmp_path):
-    """The folder of a run that was killed after its first state had been saved."""
-    kill("half", Training, "training_step", 8)
-    (folder,) = (tmp_path / "half" / "runs").iterdir()
-    return folder
 
 
 def test_a_state_with_code_in_it_is_not_run(go, half, tmp_path, capfd):

@@ -107,14 +107,6 @@ def test_a_diverged_run_that_was_killed_is_still_diverged(go, kill, whole):
     assert "evaluation" not in result
 
 
-@pytest.fixture
-def half(kill, tmp_path):
-    """The folder of a run that was killed after its first state had been saved."""
-    kill("half", Training, "training_step", 8)
-    (folder,) = (tmp_path / "half" / "runs").iterdir()
-    return folder
-
-
 def cut(path):
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 

@@ -10,7 +10,6 @@ import pytest
 import torch
 from omegaconf import OmegaConf
 
-from ablate.errors import UserError
 from ablate.evidence.outcome import UNSTABLE
 from ablate.sweep.preflight import KNOWN, metric_names
 from ablate.train.job import build_model, prepare_data
@@ -137,15 +136,6 @@ def test_a_run_whose_gradient_is_not_finite_is_diverged(go):
     assert result["status"] == "diverged"
     assert result["metrics"]["unigram_nll"] > 0
     assert result["metrics"]["steps"] < 4
-
-
-def test_a_learning_rate_that_is_no_number_is_named(go, monkeypatch):
-    from ablate.schedule import Constant
-
-    rates = {3: float("nan")}
-    monkeypatch.setattr(Constant, "__call__", lambda self, step: rates.get(step, 1.0))
-    with pytest.raises(UserError, match="Constant"):
-        go("schedule=constant")
 
 
 def test_a_run_that_is_not_better_than_unigrams_is_collapsed_unless_it_had_no_time(go, monkeypatch):

@@ -29,14 +29,3 @@ def test_a_wide_beam_lists_the_best_of_all(table_model, batch, alpha, n):
     wide = Beam(size=120, length_penalty=alpha, max_ratio=0, max_extra=EXTRA)
     expected = sorted(every(model), key=quality, reverse=True)[:n]
     assert n_best(wide, model, batch([4, 5]), n) == [[tuple(ids) for ids in expected]]
-
-
-@pytest.mark.parametrize("size", [1, 3])
-@pytest.mark.parametrize("n", [1, 4])
-def test_the_first_of_a_list_is_the_translation(table_model, twelve, size, n):
-    _, src = twelve
-    beam = Beam(size=size, length_penalty=0.6, max_ratio=1.5, max_extra=2)
-    lists = n_best(beam, table_model(), src, n)
-    assert [list(ids[0]) for ids in lists] == beam(table_model(), src)
-    assert n_best(beam, table_model(), src.flip(0), n) == lists[::-1]
-    assert all(len(ids) == len(set(ids)) <= n for ids in lists)

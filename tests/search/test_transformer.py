@@ -37,15 +37,6 @@ def src():
     return ids
 
 
-@pytest.mark.parametrize("size", [1, 4])
-def test_beams_do_not_depend_on_batch_mates(model, src, size):
-    beam = Beam(size=size, length_penalty=0.6, max_ratio=1.5, max_extra=4)
-    together = beam(model, src)
-    alone = [beam(model, row[None, : row.tolist().index(EOS) + 1])[0] for row in src]
-    assert together == alone
-    assert beam(model, src.flip(0)) == together[::-1]
-
-
 def test_greedy_follows_the_parallel_pass(model, src):
     translations = Greedy(max_ratio=1.5, max_extra=20)(model, src)
     for row, ids in zip(src, translations, strict=True):

@@ -87,17 +87,6 @@ def test_a_logger_that_raises_at_any_method_is_one_warning(go):
     )
 
 
-def test_a_folder_that_takes_nothing_is_one_warning(go, monkeypatch):
-    def refuse(*args, **kwargs):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr("wandb.init", refuse)
-    result, warnings = go("logger=wandb")
-    assert result["status"] in ("finished", "collapsed")
-    (warning,) = warnings
-    assert "Permission denied" in warning
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", ["log_metrics", "end"])
 def test_the_background_process_of_wandb_may_be_killed(go, monkeypatch, moment):
