@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ablate.ledger.text import lines, read_entries
+from ablate.ledger.text import read_entries
 from ablate.ledger.verdicts import collect
 
 CLAIM = "preln_solves_gradient_problem"
@@ -22,11 +22,6 @@ def ledger(folders):
 
 def verdicts_of(entry):
     return [(finding.verdict, *finding.data) for finding in entry.findings]
-
-
-def text(*entries):
-    """The lines of entries."""
-    return "\n".join(line.plain for line in lines(entries))
 
 
 @pytest.mark.parametrize("metric", ["parameters", "test/bleu"])

@@ -14,7 +14,7 @@ from ablate.evidence.sources import read
 from ablate.referee.runs import numbers, texts
 
 ASKED = {"metric": "val_loss", "better": "lower", "baseline": "relu", "margin": 0.004}
-FORMATS = ("csv", "csv.gz", "tsv", "semicolons", "jsonl", "frame", "parquet")
+FORMATS = ("csv.gz", "tsv", "semicolons", "frame", "parquet")
 # fields that name the column of the arms
 NAMED = ("treatment", "baseline", "arms")
 
@@ -129,15 +129,6 @@ def test_part_of_a_row_that_a_killed_process_left_does_not_count(tmp_path, part)
     if part != "30,,0.":
         with pytest.raises(UserError, match="row 3 has . cells, but the header has 3"):
             read(tmp_path)
-
-
-@pytest.mark.parametrize("place", ["me/project", "me/project/g"])
-def test_a_project_of_wandb_by_recorded_answers(wandb_project, records, place, expected):
-    wandb_project(
-        ({k: r[k] for k in ("variant", "seed")}, {"val_loss": r["val_loss"]}) for r in records
-    )
-    assert verdict_of(f"wandb://{place}") == expected
-    assert verdict_of(f"wandb://{place}", run="run", step="_step") == expected
 
 
 def test_cells_are_read_alike_in_text_and_in_json(tmp_path):

@@ -237,9 +237,3 @@ def test_seeds_that_are_dropped_and_sealed_again_are_missed(logged):
     assert Evidence.load(logged).runs  # its seal is as good as before
     with pytest.raises(UserError, match=f"{ANALYSIS_LOG} .*{dropped}"):
         load_evidence(logged)
-
-
-def test_a_log_that_is_removed_is_missed(logged):
-    (logged / ANALYSIS_LOG).unlink()
-    with pytest.raises(UserError, match=ANALYSIS_LOG):
-        load_evidence(logged)
