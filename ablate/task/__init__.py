@@ -15,6 +15,7 @@ from ablate.data.batching import Batch, Draw, Ids
 from ablate.data.corpus import TextLength
 from ablate.data.tokenizer import Tokenizers
 from ablate.metric.table import Metric
+from ablate.metric.tokens import Calibration, Predictions, TokenMean
 from ablate.model.base import Model
 from ablate.search import Search
 
@@ -89,6 +90,36 @@ class Evaluation(nn.Module, ABC):
         resamples.
         """
         return {}
+
+
+class TokenScores(Evaluation):
+    """The nll of the targets; with `thorough`, also calibration error and accuracy.
+
+    `rows` has the results of each line, by line number.
+    """
+
+    def __init__(self, *, thorough: bool) -> None:
+        super().__init__()
+        self.nll = TokenMean()
+        self.calibration = Calibration()
+        self.thorough = thorough
+        self.rows: dict[int, Any] = {}
+
+    def read(self, scores: Predictions) -> None:
+        """Add the nll of predictions of target tokens; with `thorough`, also their calibration."""
+        self.nll.update(scores.nll, scores.correct.numel())
+        if self.thorough:
+            self.calibration.update(scores.confidence, scores.correct)
+
+    def calibrated(self) -> dict[str, float]:
+        """Return calibration error and accuracy; {} without `thorough`."""
+        scores = self.calibration.compute() if self.thorough else {}
+        return {name: float(value) for name, value in scores.items()}
+
+    def reset(self) -> None:
+        """Clear all sums, so that another evaluation can begin."""
+        super().reset()
+        self.rows = {}
 
 
 class Task(ABC):

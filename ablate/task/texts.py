@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
@@ -15,44 +15,14 @@ from ablate.data.batching import Batch, Draw, Ids
 from ablate.data.tokenizer import Tokenizers
 from ablate.errors import UserError
 from ablate.metric.table import METRICS, Metric
-from ablate.metric.tokens import Calibration, Predictions, TokenMean, predictions
+from ablate.metric.tokens import predictions
 from ablate.model.base import Bidirectional, Causal, CausalDocuments, Model, Seq2Seq
 from ablate.search import Search
-from ablate.task import Evaluation, Task, Text, of_all_processes, shifted, tensors
+from ablate.task import Task, Text, TokenScores, of_all_processes, shifted, tensors
 
 LIKELIHOOD = {
     name: METRICS[name] for name in ("nll", "perplexity", "calibration_error", "accuracy")
 }
-
-
-class TokenScores(Evaluation):
-    """The nll of the targets; with `thorough`, also calibration error and accuracy.
-
-    `rows` has the results of each line, by line number.
-    """
-
-    def __init__(self, *, thorough: bool) -> None:
-        super().__init__()
-        self.nll = TokenMean()
-        self.calibration = Calibration()
-        self.thorough = thorough
-        self.rows: dict[int, Any] = {}
-
-    def read(self, scores: Predictions) -> None:
-        """Add the nll of predictions of target tokens; with `thorough`, also their calibration."""
-        self.nll.update(scores.nll, scores.correct.numel())
-        if self.thorough:
-            self.calibration.update(scores.confidence, scores.correct)
-
-    def calibrated(self) -> dict[str, float]:
-        """Return calibration error and accuracy; {} without `thorough`."""
-        scores = self.calibration.compute() if self.thorough else {}
-        return {name: float(value) for name, value in scores.items()}
-
-    def reset(self) -> None:
-        """Clear all sums, so that another evaluation can begin."""
-        super().reset()
-        self.rows = {}
 
 
 class Likelihood(TokenScores):

@@ -41,8 +41,7 @@ from ablate.metric.table import METRICS, Metric
 from ablate.metric.tokens import TokenMean, predictions
 from ablate.model.base import Model, Seq2Seq
 from ablate.search import Search
-from ablate.task import Task, Text, of_all_processes, shifted, tensors
-from ablate.task.texts import TokenScores
+from ablate.task import Task, Text, TokenScores, of_all_processes, shifted, tensors
 
 
 class Translation(Task):
