@@ -6,18 +6,16 @@ The config of a model is flat, so that an override is as short as `model.n_heads
 import dataclasses
 import inspect
 import logging
-import re
 from bdb import BdbQuit
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
-from ablate.errors import UserError, first_line
+from ablate.errors import UserError
 
-PASSED = (UserError, BdbQuit)  # errors that need no other message; `exit_statuses` handles them
+PASSED = (UserError, BdbQuit)  # errors that `ablate.cli.main` handles without Hydra's message
 VARIADIC = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
 # argument of Hydra 1.4: a list of the targets that may be called. It holds what the node names:
 # a user's own config may name anything, and ablate.config.trust checks that of a run from elsewhere
@@ -62,18 +60,15 @@ def _gathers(parameter: inspect.Parameter) -> bool:
 logging.getLogger("hydra.utils").setLevel(logging.CRITICAL)  # it would print each error, too
 
 
-class BuildError(UserError):
-    """The error of a component that rejected its arguments, or whose constructor failed."""
-
-
 def construct(node: Any, **arguments: Any) -> Any:
     """Construct the object that a node describes by `_target_`; nested nodes are constructed first.
 
     Nodes with a dataclass as type become objects of the dataclass.
 
     Raises:
-        UserError: a constructor rejected its arguments or failed; the message names the node.
-        BdbQuit: the user left the debugger in a constructor.
+        InstantiationException: Hydra's error, which names the node, if a constructor rejected its
+            arguments or failed.
+        UserError, BdbQuit: a constructor raised this error.
     """
     allowed: Any = {key: [*_targets([node, arguments])] for key in ALLOWED}
     try:
@@ -81,9 +76,7 @@ def construct(node: Any, **arguments: Any) -> Any:
     except Exception as error:  # under Hydra 1.4 that of the constructor
         if (passed := _passed(error)) is not None:
             raise passed from None
-        message = "\n".join([str(error), *getattr(error, "__notes__", [])])  # notes are Hydra 1.4's
-        key = message.rpartition("full_key: ")[2].strip()
-        raise _unbuildable(key, _node_at(key, node), error) from error
+        raise
 
 
 def _targets(node: Any) -> Iterator[str]:
@@ -95,57 +88,6 @@ def _targets(node: Any) -> Iterator[str]:
         node = [*node.values()]
     for child in node if isinstance(node, list) else ():
         yield from _targets(child)
-
-
-def _node_at(key: str, node: Any) -> Any:
-    """Return the part of a constructed config node that Hydra's error message names by its full
-    key, such as `model.encoder.attention`; the whole node if there is no such part.
-
-    Args:
-        key: full key of the node in the config.
-        node: the constructed node. It may be any part of the config, and its key is unknown.
-            Therefore every suffix of `key` is looked up in the node, the longest first.
-    """
-    parts = key.split(".")
-    inner = (OmegaConf.select(node, ".".join(parts[i:])) for i in range(len(parts)))
-    return next(filter(OmegaConf.is_dict, inner), node)
-
-
-@contextmanager
-def building(key: str, node: Any) -> Iterator[None]:
-    """Turn exceptions in a `with` block that constructs an object into a UserError.
-
-    Args:
-        key: config key of the object, for the message.
-        node: the config node of the object.
-
-    Raises:
-        UserError: the block raised an exception.
-    """
-    try:
-        yield
-    except PASSED:
-        raise
-    except Exception as error:
-        raise _unbuildable(key, node, error) from error
-
-
-def _unbuildable(key: str, node: Any, error: Exception) -> BuildError:
-    message = first_line(error.__cause__ or error)
-    return BuildError(f"{', '.join(_blamed(key, node, message))}: {message}")
-
-
-def _blamed(key: str, node: Any, message: str) -> list[str]:
-    """Return the settings of a node, as `KEY=VALUE`, that an error message mentions; if none, all
-    settings.
-    """
-    if node is None:
-        return [key]
-    words = set(re.findall(r"-?[\w.-]*\w", message))
-    plain = {k: v for k, v in node.items() if k[0] != "_" and not OmegaConf.is_dict(v)}
-    named = [k for k in plain if k in words]
-    valued = [k for k in plain if isinstance(plain[k], str) and plain[k] in words]
-    return [f"{key}.{k}={plain[k]}" for k in named or valued or plain] or [key]
 
 
 def _passed(error: BaseException | None) -> BaseException | None:

@@ -9,7 +9,6 @@ import torch
 from omegaconf import DictConfig
 from torch.nn import RNNBase
 
-from ablate.config.construct import building
 from ablate.data.corpus import Corpus
 from ablate.data.module import TextData
 from ablate.errors import UserError
@@ -85,11 +84,10 @@ def check_measures(job: Job) -> None:
 
 
 def check_optimizer(job: Job) -> None:
-    """Raise UserError if the optimiser rejects its arguments, or would divide by 0."""
-    with building("optimizer", job.config.optimizer):
-        # The meta device draws no weights, so the global random state does not change.
-        layer = torch.nn.Linear(1, 1, bias=False, device="meta")
-        optimizer = make_optimizer(job.optimizer, layer)
+    """Build the optimiser, and raise UserError if it would divide by 0."""
+    # The meta device draws no weights, so the global random state does not change.
+    layer = torch.nn.Linear(1, 1, bias=False, device="meta")
+    optimizer = make_optimizer(job.optimizer, layer)
     eps = optimizer.defaults.get("eps")
     half = job.config.trainer.precision == "16-true"
     if half and eps and not torch.tensor(eps, dtype=torch.float16):

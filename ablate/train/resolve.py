@@ -26,7 +26,7 @@ from pytorch_lightning.profilers import profiler
 from pytorch_lightning.strategies.launchers import _MultiProcessingLauncher
 
 from ablate.config.check import check, is_component
-from ablate.config.construct import building, construct
+from ablate.config.construct import construct
 from ablate.config.settle import settle
 from ablate.errors import UserError
 from ablate.record.files import check_name
@@ -170,17 +170,16 @@ def make_trainer(job: Job, tracking: Tracking, callbacks: list[Callback]) -> pl.
         callbacks.append(RichModelSummary(max_depth=2))
     # ablate resumes interrupted runs itself; on SLURM's signal Lightning would requeue them too
     slurm = [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else []
-    with building("trainer", config.trainer):
-        trainer = job.trainer(
-            logger=tracking.loggers,
-            callbacks=callbacks,
-            plugins=[AtomicCheckpointIO(), *slurm],
-            default_root_dir=str(tracking.record.folder),
-            enable_progress_bar=shown and sys.stdout.isatty(),
-            enable_model_summary=False,
-            num_sanity_val_steps=0,
-            use_distributed_sampler=False,
-        )
+    trainer = job.trainer(
+        logger=tracking.loggers,
+        callbacks=callbacks,
+        plugins=[AtomicCheckpointIO(), *slurm],
+        default_root_dir=str(tracking.record.folder),
+        enable_progress_bar=shown and sys.stdout.isatty(),
+        enable_model_summary=False,
+        num_sanity_val_steps=0,
+        use_distributed_sampler=False,
+    )
     limit_memory(trainer.strategy.root_device, config.engine.get("per_gpu", 1))
     return trainer
 
@@ -192,16 +191,15 @@ def limit_memory(device: torch.device, per_gpu: int) -> None:
 
 
 def check_trainer(job: Job) -> None:
-    """Raise UserError for a trainer that rejects its arguments or would ignore them, or asks for
-    devices that are missing.
+    """Build the trainer, for which Lightning raises its own errors, and raise UserError if it would
+    ignore arguments.
     """
-    with building("trainer", job.config.trainer):
-        trainer = job.trainer(
-            logger=False,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
-        )
+    trainer = job.trainer(
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
     check_launcher(trainer)
     check_ignored(trainer, job.config.trainer)
     check_nodes(trainer)

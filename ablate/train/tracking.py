@@ -16,13 +16,12 @@ from functools import partial
 from typing import Any, cast
 
 import pytorch_lightning as pl
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers.logger import DummyLogger, Logger
 from pytorch_lightning.trainer.states import TrainerFn
 from pytorch_lightning.utilities import rank_zero_only
 
-from ablate.config.construct import building
 from ablate.data.batching import Batch
 from ablate.data.module import TextData
 from ablate.errors import UserError, class_and_line
@@ -254,11 +253,10 @@ def check_loggers(job: Job) -> None:
     Raises:
         UserError: a setting cannot work.
     """
-    for key, make in job.loggers.items():
+    for make in job.loggers.values():
         kind = _kind(make)
         if isinstance(kind, type) and issubclass(kind, RunLogger):
-            with building(key, OmegaConf.select(job.config, key)):
-                logger: Any = make_logger(make, job.config.paths.results)
+            logger: Any = make_logger(make, job.config.paths.results)
             logger.check()
 
 
