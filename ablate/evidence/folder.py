@@ -108,10 +108,15 @@ class Evidence:
 
     @property
     def seed_count(self) -> str:
-        """The number of seeds that every arm has, as a phrase: "8 of 12 planned seeds"."""
+        """The number of seeds that every arm has, as a phrase: "8 of 12 planned seeds".
+
+        In a study of combinations every run has a seed of its own.
+        """
         arms = {run["arm"] for run in self.runs}
         cells = {(run["arm"], run["seed"]) for run in self.runs}
-        seeds = {seed for _, seed in cells if all((arm, seed) in cells for arm in arms)}
+        seeds = {seed for _, seed in cells}
+        if not self.study.get("design"):
+            seeds = {seed for seed in seeds if all((arm, seed) in cells for arm in arms)}
         return f"{len(seeds)} of {self.study['seeds']} planned seeds"
 
     @property

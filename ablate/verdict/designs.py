@@ -216,7 +216,7 @@ def combined(evidence: Evidence) -> Combined | None:
         "metric": claim["metric"],
         "better": better,
         "runs": len(scores),
-        "recipes": data.runs.recipes,
+        "recipes": len(np.unique(data.runs.recipe)),
         "run_deviation": measured.run_deviation,
         "interaction": measured.deviation,
         "interaction_interval": [*measured.interval],
@@ -266,7 +266,7 @@ def _prediction(data: Scored, design: Combinations) -> PredictedRecipe:
         "levels": _recipe(design, data, best.changes),
         "gain": -best.effect,
         "error": best.error,
-        "df": float(np.nanmin(tuned.df)),
+        "df": float(tuned.df[np.isfinite(tuned.df)].min(initial=len(data.scores))),
         "parts": [
             {
                 "level": _named(design, change),

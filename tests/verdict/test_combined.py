@@ -118,6 +118,7 @@ def test_the_best_recipe_is_predicted():
     assert result["run_deviation"] == pytest.approx(0.01, rel=0.5)
     assert result["interaction_interval"][0] < 0.005
     assert result["unestimated"] == []
+    assert (result["runs"], result["recipes"]) == (120, 108)
 
 
 def test_a_claim_that_a_level_is_worse_does_not_turn_the_prediction_round():
@@ -128,6 +129,14 @@ def test_a_claim_that_a_level_is_worse_does_not_turn_the_prediction_round():
     assert result["best"]["levels"]["norm"] == "layer_norm"
     (change,) = (x for x in result["changes"] if x["level"] == {"norm": "rms_norm"})
     assert change["effect"] == pytest.approx(-0.1, abs=0.01)
+
+
+def test_a_part_says_how_many_runs_it_has():
+    runs = evidence(lambda levels: 0.0, [claim("ffn", "swiglu")])
+    part = replace(runs, runs=runs.runs[20:50])
+    assert part.seed_count == "30 of 120 planned seeds"
+    numbers = combined(part)
+    assert numbers["runs"] == 30 and 25 <= numbers["recipes"] <= 30
 
 
 def test_effects_that_failures_made_inestimable_are_named():
