@@ -14,8 +14,6 @@ import numpy as np
 import pytest
 import torch
 
-from ablate.observe.pictures import pictures
-from ablate.train.job import make_model, prepare_data
 from ablate.train.module import Training
 from ablate.train.resolve import resolve
 from ablate.train.run import run
@@ -103,31 +101,6 @@ def test_what_is_measured_is_that_of_the_text(go, tmp_path):
     assert metrics["test/bpb"] == pytest.approx(nll / math.log(2) / size, rel=1e-6)
     assert metrics["test/nll_per_character"] == pytest.approx(nll / size, rel=1e-6)
     assert metrics["val/bpb"] > 0 and metrics["unigram_bpb"] > metrics["unigram_nll"]
-
-
-@pytest.mark.parametrize("position", ["rotary", pytest.param("learned", marks=pytest.mark.slow)])
-def test_attention_limited_to_the_document(words, compose, position):
-    more = ["task.attention=document", f"model/position={position}"]
-    job = resolve(compose(*words("limited", "batch.context=32", *more)))
-    data = prepare_data(job)
-    model = make_model(job, data).eval()
-    batch = data.first_lines("train", 8)
-    documents = batch.inputs.documents
-    assert documents.max() > 1
-    states = model(batch.inputs)
-    changed = batch.inputs.tokens.clone()
-    first = documents == 0
-    changed[first] = 4 + (changed[first] + 1) % 5
-    changed_states = model(batch.inputs._replace(tokens=changed))
-    assert torch.allclose(states[~first], changed_states[~first], atol=1e-6)
-    assert not torch.allclose(states[first], changed_states[first], atol=1e-2)
-    names = {name for name, _ in pictures(model, data, torch.device("cpu"))}
-    assert names - {"position"} == {"attention/decoder_self"}
-    context = make_model(resolve(compose(*words("whole", more[1]))), data).eval()
-    from ablate.model.base import Causal
-
-    a, b = (context(Causal(tokens)) for tokens in (batch.inputs.tokens, changed))
-    assert not torch.allclose(a[~first], b[~first], atol=1e-2)
 
 
 @pytest.mark.slow
