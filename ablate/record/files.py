@@ -9,7 +9,6 @@ import hashlib
 import io
 import json
 import math
-import mmap
 import os
 import re
 import uuid
@@ -171,12 +170,12 @@ def read_tensors(path: Path, map_location: Any = "cpu") -> tuple[dict[str, Any],
     """
     import torch
 
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        with memoryview(content) as view, view[:-ZIP_COMMENT] as packed:
-            digest = hashlib.sha256(packed).hexdigest()
-        if content[-ZIP_COMMENT:] != _comment(digest):
-            raise ValueError(f"{path} does not have the digest that it was written with")
-    return torch.load(path, map_location=map_location, weights_only=True), digest
+    content = path.read_bytes()
+    digest = hashlib.sha256(memoryview(content)[:-ZIP_COMMENT]).hexdigest()
+    if content[-ZIP_COMMENT:] != _comment(digest):
+        raise ValueError(f"{path} does not have the digest that it was written with")
+    state = torch.load(io.BytesIO(content), map_location=map_location, weights_only=True)
+    return state, digest
 
 
 def read_weights(path: Path, digest: str | None = None) -> dict[str, Any]:

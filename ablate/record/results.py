@@ -6,6 +6,7 @@ files that belong to the result.
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, NotRequired
 
@@ -102,10 +103,9 @@ def read_sealed(path: Path) -> Any:
         FileNotFoundError: the file does not exist.
         UserError: the file was changed after it was written.
     """
-    try:
+    record = None
+    with suppress(ValueError):
         record = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UserError(f"{path} is damaged ({type(error).__name__})") from None
     if not check_seal(record):
         raise UserError(f"{path} is damaged or was edited (its checksum does not match)")
     return {key: value for key, value in record.items() if key != SEAL}

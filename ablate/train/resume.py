@@ -32,10 +32,6 @@ from ablate.train.module import Training
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
-class Interrupted(SystemExit):
-    """The exception that ends this process because of a signal."""
-
-
 class Interruption:
     """A context manager that handles SIGTERM and Ctrl-C; outside the main thread it does
     nothing.
@@ -69,12 +65,8 @@ class Interruption:
             self.leave()
 
     def leave(self) -> NoReturn:
-        """End the process with the exit status of the signal.
-
-        Raises:
-            Interrupted: always.
-        """
-        raise Interrupted(128 + (self.received or signal.SIGTERM))
+        """End the process with the exit status of the signal."""
+        raise SystemExit(128 + (self.received or signal.SIGTERM))
 
     def _arrived(self, number: int, frame: FrameType | None) -> None:
         impatient = self.received == signal.SIGINT == number

@@ -11,7 +11,6 @@ from omegaconf import OmegaConf, open_dict
 from pytorch_lightning.loggers.logger import Logger
 
 from ablate.train.resolve import resolve
-from ablate.train.resume import Interrupted
 from ablate.train.run import run
 from ablate.train.tracking import GuardedLogger
 
@@ -125,7 +124,7 @@ class Leaving(Broken):
         raise self.at
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), Interrupted(143)])
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(143)])
 def test_a_signal_while_a_logger_works_ends_the_run(error):
     guarded = GuardedLogger("mine", lambda: Leaving("", error), [].append)
     with pytest.raises(type(error)):
