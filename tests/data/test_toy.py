@@ -1,4 +1,5 @@
 import hashlib
+import itertools
 import re
 import shutil
 from dataclasses import replace
@@ -8,6 +9,7 @@ from random import Random
 import pytest
 
 from ablate.data import toy as toy_package
+from ablate.data.corpus import Pairs
 from ablate.data.toy import LONG, Toy, mirel, sodak
 from ablate.data.toy import meaning as grammar
 from ablate.data.toy.lexicon import (
@@ -35,7 +37,11 @@ def toy(**changes):
 @pytest.fixture(scope="module")
 def splits():
     data = toy()
-    return {split: data.read(split) for split in data.splits}
+    return {split: whole(data, split) for split in data.splits}
+
+
+def whole(data, split):
+    return Pairs(*map(list, data.read(split)))
 
 
 def n_words(line):
@@ -44,8 +50,8 @@ def n_words(line):
 
 def test_the_same_settings_give_the_same_sentences(splits):
     again = toy()
-    assert all(again.read(split) == splits[split] for split in again.splits)
-    assert all(toy(seed=2).read(split) != splits[split] for split in again.splits)
+    assert all(whole(again, split) == splits[split] for split in again.splits)
+    assert all(whole(toy(seed=2), split) != splits[split] for split in again.splits)
     # committed runs were trained with these sentences, so the grammar may not change
     assert hashlib.sha256(repr([*splits.values()]).encode()).hexdigest()[:16] == "faba487eb4d4cf1e"
 
@@ -58,8 +64,18 @@ def test_no_sentence_is_in_two_splits_nor_twice_in_an_evaluation_split(splits):
 
 def test_a_split_does_not_depend_on_the_sizes_of_others(splits):
     other = toy(n_train=100, n_test=1)
-    assert other.read("train").src == splits["train"].src[:100]
-    assert other.read("validation") == splits["validation"]
+    assert [*other.read("train").src] == splits["train"].src[:100]
+    assert whole(other, "validation") == splits["validation"]
+
+
+def test_a_sentence_is_generated_when_it_is_read(monkeypatch):
+    drawn = []
+    stream = ((drawn.append(n) or f"source {n}", f"target {n}") for n in itertools.count())
+    monkeypatch.setattr(Toy, "_stream", lambda self, split: stream)
+    src, tgt = toy().read("test")
+    assert (tgt[2], src[:2], len(src)) == ("target 2", ["source 0", "source 1"], 200)
+    assert drawn == [0, 1, 2]
+    assert src[-1] == "source 199" and len([*tgt]) == 200
 
 
 @pytest.mark.parametrize("max_words", [8, 24])

@@ -6,10 +6,11 @@ one sentence pair of each construction.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from random import Random
+from typing import Any
 from zlib import crc32
 
 from ablate.config.limits import Seed
@@ -77,7 +78,7 @@ class Toy(Corpus):
         return tuple(self._sizes)
 
     def read(self, split: str) -> Pairs:
-        """Return a split, generated anew.
+        """Return a split, whose sentences are generated when they are first read.
 
         Raises:
             UserError: there is no such split.
@@ -85,8 +86,8 @@ class Toy(Corpus):
         if split not in self._sizes:
             names = ", ".join(self._sizes)
             raise UserError(f"data=toy has no split {split!r}; it has {names}.")
-        src, tgt = zip(*islice(self._stream(split), self._sizes[split]), strict=True)
-        return Pairs(list(src), list(tgt))
+        drawn, stream = list[tuple[str, str]](), self._stream(split)
+        return Pairs(*(Side(drawn, stream, side, self._sizes[split]) for side in (0, 1)))
 
     def fingerprint(self) -> str:
         """Return a hash of the settings of train and validation and of this package's source."""
@@ -123,6 +124,33 @@ class Toy(Corpus):
         if split == "test_long":
             return shorter > self._max_words and longer <= 2 * self._max_words
         return longer <= self._max_words
+
+
+class Side(Sequence[str]):
+    """The sentences of one language of a split.
+
+    Args:
+        drawn: the pairs that were generated so far; both sides share this list.
+        stream: iterator of the pairs that follow.
+        side: 0 for sources, 1 for targets.
+        count: number of pairs of the split.
+    """
+
+    def __init__(
+        self, drawn: list[tuple[str, str]], stream: Iterator[tuple[str, str]], side: int, count: int
+    ) -> None:
+        self._drawn, self._stream = drawn, stream
+        self._side, self._numbers = side, range(count)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[number] for number in self._numbers[index]]
+        number = self._numbers[index]
+        self._drawn += islice(self._stream, max(0, number + 1 - len(self._drawn)))
+        return self._drawn[number][self._side]
 
 
 def _home(src: str) -> str:
