@@ -17,7 +17,7 @@ from ablate.optimizer import make_optimizer
 from ablate.task import Task
 from ablate.train.job import Job
 
-READ = 1000  # number of lines of a split that are checked
+READ = 200  # number of lines of a split that are checked
 
 
 def check_compatibility(job: Job) -> None:

@@ -339,7 +339,7 @@ def introduce(job: Job, data: TextData) -> None:
     say_once(f"corpus: {data.about}")
     evaluation = job.task.evaluation(data.languages[1], thorough=False)
     for split in job.config.test_splits if job.probe is None else ():
-        if reason := evaluation.doubt(data.references(split)[: data.scored_lines(split) or READ]):
+        if reason := evaluation.doubt(data.references(split)[:READ]):
             say_once(f"warning, {split}: {reason}")
 
 
