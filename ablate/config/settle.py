@@ -105,7 +105,7 @@ def _chosen(fast: bool) -> str:
 
 WARMUP, SCORED, TEST = "budget.warmup", "batch.scored_tokens", "budget.test_sentences"
 SHORT = 300  # a run with fewer steps is short
-PER_STEP, LEAST = 30, 1500  # scored tokens of a split per step of a short run, and at least
+PER_STEP, LEAST = 20, 1500  # scored tokens of a split per step of a short run, and at least
 SHARE = 4  # number of steps per step of warm-up, as in the scales gpu and smoke
 SOURCES = ("experiment", "scale")  # groups whose options set keys of other groups
 

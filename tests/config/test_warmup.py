@@ -85,9 +85,9 @@ def test_only_a_warmup_as_long_as_an_experiment_is_shortened(settled, steps, war
 @pytest.mark.parametrize(
     ("words", "tokens"),
     [
-        (["budget.steps=100"], 3000),
+        (["budget.steps=100"], 2000),
         (["budget.steps=4"], 1500),
-        (["budget.steps=100", "scale=language"], 3000),
+        (["budget.steps=100", "scale=language"], 2000),
         (["budget.steps=100", "batch.scored_tokens=null"], None),
         (["budget.steps=100", "budget.test_sentences=3000"], None),
         (["budget.steps=100", "+experiment=preln_vs_postln"], None),
