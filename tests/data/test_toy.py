@@ -1,5 +1,4 @@
 import hashlib
-import itertools
 import re
 import shutil
 from dataclasses import replace
@@ -68,13 +67,22 @@ def test_a_split_does_not_depend_on_the_sizes_of_others(splits):
     assert whole(other, "validation") == splits["validation"]
 
 
-def test_a_sentence_is_generated_when_it_is_read(monkeypatch):
-    drawn = []
-    stream = ((drawn.append(n) or f"source {n}", f"target {n}") for n in itertools.count())
-    monkeypatch.setattr(Toy, "_stream", lambda self, split: stream)
-    src, tgt = toy().read("test")
+class Numbered(Toy):
+    """A corpus that counts how many sentences were generated."""
+
+    drawn = 0
+
+    def _stream(self, split):
+        while True:
+            yield f"source {self.drawn}", f"target {self.drawn}"
+            self.drawn += 1
+
+
+def test_a_sentence_is_generated_when_it_is_read():
+    corpus = Numbered(**SETTINGS)
+    src, tgt = corpus.read("test")
     assert (tgt[2], src[:2], len(src)) == ("target 2", ["source 0", "source 1"], 200)
-    assert drawn == [0, 1, 2]
+    assert corpus.drawn == 2
     assert src[-1] == "source 199" and len([*tgt]) == 200
 
 
