@@ -56,6 +56,7 @@ def caveats(
         *(Caveat(**each, claims=[]) for each in whole),
         *_merged(_of_sizes, judged, evidence),
         *(Caveat(**each, claims=[]) for each in runs),
+        *_merged(_of_effects, judged, evidence),
         *sorted(_merged(_of_claim, judged, evidence), key=lambda caveat: _place(caveat["code"])),
         *_of_correction(evidence, judged, waiting),
     ]
@@ -246,6 +247,26 @@ def _processor(run: Run) -> str:
     """Return the processor of a run, with the instruction set if it is known; "" if unknown."""
     words = (run.get("processor", ""), run.get("instructions", ""))
     return " with ".join(filter(None, words)) if words[0] else ""
+
+
+def _of_effects(claim: Judged, evidence: Evidence) -> Iterator[Reason]:
+    """Yield a caveat if the effect of a claim differs between processors, by an F test at alpha
+    divided by the number of claims: then seeds on one processor are not independent.
+    """
+    paired, groups = claim.finding.paired, dict[str, list[float]]()
+    if paired is None or evidence.regime.get("device", "cpu") != "cpu":
+        return
+    for seed, effect in zip(paired.seeds, paired.differences.tolist(), strict=True):
+        names = {_processor(run) for side in paired.sides for run in side.runs[seed]}
+        if len(names) == 1:
+            groups.setdefault(names.pop(), []).append(effect)
+    means = {name: round(mean(x), 6) for name, x in groups.items() if name and len(x) > 1}
+    if len(means) > 1:
+        from scipy.stats import f_oneway  # takes half a second
+
+        p = float(f_oneway(*(groups[name] for name in means)).pvalue)
+        if p <= claim.finding.claim["alpha"] / len(evidence.study["claims"]):
+            yield reason("effect_by_processor", effects=means, p=p)
 
 
 def _of_sizes(claim: Judged, evidence: Evidence) -> Iterator[Reason]:

@@ -60,6 +60,8 @@ TEMPLATES = {  # `Words` formats the values of a code
     "devices ({arms:listed}), so they differ by more than run-to-run variation.",
     "processors_differ": "The arms differ in the proportion of runs on {processor}: {arms:each}. A "
     "part of the effect may be that of the processor.",
+    "effect_by_processor": "The effect depends on the processor ({effects:each}; F test, "
+    "p = {p:.2g}), so that the interval may be too short.",
     "code_unknown": "Runs of an arm come from several sweeps that do not record their code.",
     # single claims
     "seeds_unpaired": "Of seed {seeds:listed}, a run or its metric is missing: not counted.",
@@ -186,10 +188,12 @@ def _each(values: Mapping[str, Any]) -> str:
 
 
 def _one(value: Any) -> str:
-    """Return one value of an arm: a number, a number of all its runs, or levels."""
+    """Return one value of an arm or a processor: a number, a number of all its runs, or levels."""
     if isinstance(value, dict):
         return arm_label(value)
-    return f"{value[0]} of {value[1]} runs" if isinstance(value, list) else grouped(value)
+    if isinstance(value, list):
+        return f"{value[0]} of {value[1]} runs"
+    return f"{value:.3g}" if isinstance(value, float) else grouped(value)
 
 
 def _changes(changes: list[Any]) -> str:
