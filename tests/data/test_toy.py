@@ -79,11 +79,11 @@ class Numbered(Toy):
 
 
 def test_a_sentence_is_generated_when_it_is_read():
-    corpus = Numbered(**SETTINGS)
+    corpus = Numbered(**(SETTINGS | {"n_test": 30}))  # a size that no other test has read
     src, tgt = corpus.read("test")
-    assert (tgt[2], src[:2], len(src)) == ("target 2", ["source 0", "source 1"], 200)
+    assert (tgt[2], src[:2], len(src)) == ("target 2", ["source 0", "source 1"], 30)
     assert corpus.drawn == 2
-    assert src[-1] == "source 199" and len([*tgt]) == 200
+    assert src[-1] == "source 29" and len([*tgt]) == 30
 
 
 @pytest.mark.parametrize("max_words", [8, 24])
