@@ -6,9 +6,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytorch_lightning as pl
+import torch
 from omegaconf import DictConfig, OmegaConf
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers.logger import Logger
+from pytorch_lightning.plugins.precision import (
+    DoublePrecision,
+    HalfPrecision,
+    MixedPrecision,
+    Precision,
+)
 
 from ablate.adapt import Adapt
 from ablate.data.corpus import Corpus
@@ -142,6 +149,19 @@ def build_model(job: Job, data: TextData) -> Model:
         tgt_vocab=data.tokenizers.tgt.size,
         joint_vocab=data.tokenizers.joint,
     )
+
+
+def precision_plugin(precision: str, device: str | torch.device) -> Precision:
+    """Return Lightning's plug-in for a resolved `trainer.precision`.
+
+    The method `convert_module` gives a model the types of the run, and `forward_context` returns
+    the context in which the trainer calls the model.
+    """
+    if precision.endswith("-mixed"):
+        return MixedPrecision(precision, torch.device(device).type)
+    if precision in ("16-true", "bf16-true"):
+        return HalfPrecision(precision)
+    return {"32-true": Precision, "64-true": DoublePrecision}[precision]()
 
 
 def parameters(model: Model) -> int:

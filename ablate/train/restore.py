@@ -1,28 +1,34 @@
-"""Load the model of a finished run from its folder, in the precision of its run."""
+"""Load the model of a finished run from its folder, in the precision of its run, and use it:
+translate lines, generate text, score a split.
+"""
 
+import json
+import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import hydra
 import torch
 import yaml
+from lightning_fabric.utilities import move_data_to_device
 from omegaconf import DictConfig, OmegaConf
-from pytorch_lightning.plugins.precision import (
-    DoublePrecision,
-    HalfPrecision,
-    MixedPrecision,
-    Precision,
-)
+from pytorch_lightning.plugins.precision import Precision
+from torch.nn.utils.rnn import pad_sequence
 
 from ablate.config.check import check, check_groups, check_node
 from ablate.config.construct import construct
 from ablate.config.location import CONF, search_current_folder
-from ablate.config.schema import Config
+from ablate.config.schema import Batching, Config
 from ablate.config.trust import check_targets
-from ablate.data.tokenizer import Tokenizers
+from ablate.console import Work
+from ablate.data import EOS, PAD
+from ablate.data.corpus import Corpus, check_split
+from ablate.data.text import stream_lines
+from ablate.data.tokenizer import Given, Tokenizers
 from ablate.errors import UserError, class_and_line
 from ablate.initial import initialise
 from ablate.model.base import Model, build
@@ -33,20 +39,10 @@ from ablate.record.results import read_result
 from ablate.search import Search
 from ablate.seeding import seed_of
 from ablate.task import Task
-
-
-def precision_plugin(precision: str, device: str | torch.device) -> Precision:
-    """Return Lightning's plug-in for a resolved `trainer.precision`.
-
-    The method `convert_module` gives a model the types of the run, and `forward_context` returns
-    the context in which the trainer calls the model.
-    """
-    if precision.endswith("-mixed"):
-        return MixedPrecision(precision, torch.device(device).type)
-    if precision in ("16-true", "bf16-true"):
-        return HalfPrecision(precision)
-    return {"32-true": Precision, "64-true": DoublePrecision}[precision]()
-
+from ablate.train.apply import Writer, make_writer
+from ablate.train.compatibility import READ, check_sources
+from ablate.train.job import make_data, precision_plugin
+from ablate.train.module import text_of
 
 VALUES = ("seed", "replicate", "threads", "products")  # single keys of a config that are used
 TRAINER = ("precision", "accelerator")  # keys of the trainer that are used
@@ -198,3 +194,95 @@ def trained_model(run: Any, results: Path, trust: Iterable[str]) -> Model:
     if folder is None:
         raise UserError(f"{results / 'runs'} has no trained run {name}")
     return restore(folder, {}, [*trust]).model
+
+
+def translate(run: Restored, lines: list[str]) -> tuple[list[str], list[bool]]:
+    """Return a translation of each line, and whether the line was cut; a blank line stays blank.
+
+    As in tests, a sentence of more than `batch.max_length` tokens (with EOS) is cut to this length.
+    """
+    most, rows = run.config.batch.max_length, run.tokenizers.src.encode_batch(lines)
+    texts = [""] * len(lines)
+    if real := [i for i, line in enumerate(lines) if line.strip()]:
+        ids = [torch.tensor([*rows[i][: most - 1], EOS]) for i in real]
+        src = pad_sequence(ids, batch_first=True, padding_value=PAD).to(run.device)
+        with run.precision.forward_context():
+            hypotheses = run.search(run.model, src)
+        translations = run.tokenizers.tgt.decode_lines(hypotheses)
+        for i, text in zip(real, translations, strict=True):
+            texts[i] = text
+    return texts, [len(row) >= most for row in rows]
+
+
+def translate_stream(run: Restored, batch: int, source: Iterable[bytes], target: BinaryIO) -> None:
+    """Translate a stream line by line, `batch` lines at a time; a blank line stays blank.
+
+    At the end, print to standard error which lines were too long and were cut.
+
+    Raises:
+        UserError: the run did not train a translation model, or a line is not UTF-8.
+    """
+    if not run.task.generates:
+        raise UserError(f"checkpoint={run.folder}: its task does not translate")
+    lines = stream_lines(source, "standard input")
+    read, cut_lines = 0, list[int]()
+    with Work("translating lines", shown=not sys.stdout.isatty()) as work:
+        while chunk := list(islice(lines, batch)):
+            texts, cuts = translate(run, chunk)
+            cut_lines += [number for number, cut in enumerate(cuts, start=read + 1) if cut]
+            read += len(chunk)
+            target.write("".join(f"{text}\n" for text in texts).encode())
+            target.flush()
+            work.advance(len(chunk))
+    if cut_lines:
+        print(
+            f"warning: {len(cut_lines):,} lines (the first is line {cut_lines[0]:,}) had more than "
+            f"the {run.config.batch.max_length - 1} tokens that the model takes; the rest of each "
+            "was not translated",
+            file=sys.stderr,
+        )
+
+
+def writer_of(run: Restored) -> Writer:
+    """Return the text generator of a finished run that was loaded from its folder.
+
+    Raises:
+        UserError: the run did not train a language model.
+    """
+    if not run.task.writes:
+        raise UserError(f"checkpoint={run.folder}: its task does not continue texts")
+    about = json.loads((run.folder / "environment.json").read_text(encoding="utf-8"))
+    return make_writer(run.config, run.model, run.tokenizers.tgt, run.task, about["separator"])
+
+
+def score(run: Restored, corpus: Corpus, split: str, cache_dir: str) -> dict[str, float]:
+    """Return every metric that the task computes in a test of the run on this split, by name.
+
+    The vocabulary, the batches, the random draws of the task, the precision and the decoding search
+    are those of the run.
+
+    Raises:
+        UserError: there is no such split, or its text does not fit the run.
+    """
+    check_split(split, corpus.splits)
+    check_sources(run.task, corpus)
+    task, scheme = run.task, Given(run.tokenizers, (split,))
+    seed, batch = seed_of(run.config), cast(Batching, OmegaConf.to_object(run.config.batch))
+    batch = replace(batch, scored_tokens=None)  # a short run's own tests score less
+    data = make_data(task, corpus, scheme, batch, cache_dir=cache_dir, seed=seed)
+    data.check_evaluation(split)
+    text = text_of(data, split)
+    if doubt := task.evaluation(data.languages[1], thorough=False).doubt(text.references[:READ]):
+        print(f"warning, {split}: {doubt}", flush=True)
+    pairs, _, cut = data.counts[split]
+    if cut:
+        limit = f"batch.max_length={run.config.batch.max_length} of the run"
+        print(f"warning, {split}: cut {cut:,} of {pairs:,} texts, longer than {limit}", flush=True)
+    evaluation = task.evaluation(data.languages[1], thorough=True).to(run.device)
+    evaluation.begin(text)
+    with torch.inference_mode():
+        for batch in data.evaluation_loader(split):
+            moved = move_data_to_device(batch, run.device)
+            with run.precision.forward_context():
+                evaluation.update(run.model, moved, run.search, text)
+    return evaluation.compute()

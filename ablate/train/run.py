@@ -22,10 +22,9 @@ from ablate.record.training import Record
 from ablate.seeding import seed_dropout, seed_of
 from ablate.train.apply import evaluate, separator_of
 from ablate.train.compatibility import check_inputs, check_lengths
-from ablate.train.job import Job, make_model, parameters, prepare_data
+from ablate.train.job import Job, make_model, parameters, precision_plugin, prepare_data
 from ablate.train.module import Training
 from ablate.train.resolve import make_trainer
-from ablate.train.restore import precision_plugin
 from ablate.train.resume import Interruption, RunState, StateKeeper, last_saved, state_path
 from ablate.train.tracking import Pace, Tracking, announce, check_loggers, conclude, introduce
 from ablate.train.weights import HandOver, Longer, WeightKeeper

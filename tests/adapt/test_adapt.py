@@ -192,9 +192,8 @@ def test_patterns_name_parts():
 
 @pytest.mark.slow
 def test_a_lora_run_trains_goes_on_and_is_restored(compose, small):
-    from ablate.train.apply import translate
     from ablate.train.resolve import resolve
-    from ablate.train.restore import restore
+    from ablate.train.restore import restore, translate
     from ablate.train.run import run
 
     settings = [*small, "adapt=lora", "adapt.rank=2"]

@@ -7,9 +7,8 @@ import pytest
 
 from ablate.config.construct import construct
 from ablate.record import files
-from ablate.train.apply import score
 from ablate.train.module import Training
-from ablate.train.restore import restore
+from ablate.train.restore import restore, score
 
 from .conftest import TINY
 

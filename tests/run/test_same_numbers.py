@@ -6,9 +6,8 @@ import pytest
 
 from ablate.config.construct import construct
 from ablate.config.limits import PRECISIONS
-from ablate.train.apply import score
 from ablate.train.resolve import resolve
-from ablate.train.restore import restore
+from ablate.train.restore import restore, score
 from ablate.train.run import run
 
 TASKS = {

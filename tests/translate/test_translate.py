@@ -15,8 +15,8 @@ from ablate.data.tokenizer import Tokenizers
 from ablate.model.base import Model
 from ablate.search import Search
 from ablate.task import Task
-from ablate.train.apply import translate as translate_lines
 from ablate.train.restore import Restored
+from ablate.train.restore import translate as translate_lines
 
 
 @pytest.fixture

@@ -43,8 +43,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.config.check import check
     from ablate.config.construct import construct  # only now: they import torch
     from ablate.config.location import CONF
-    from ablate.train.apply import score
-    from ablate.train.restore import restore
+    from ablate.train.restore import restore, score
 
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
         config = hydra.compose("config", arguments.overrides)

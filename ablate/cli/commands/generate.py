@@ -44,8 +44,8 @@ def run(arguments: argparse.Namespace) -> None:
     """
     raw = sys.stdin.buffer.read()
     from ablate.search import Sampling  # only now: they import torch
-    from ablate.train.apply import read_prompt, writer_of
-    from ablate.train.restore import restore
+    from ablate.train.apply import read_prompt
+    from ablate.train.restore import restore, writer_of
 
     given = (arguments.trust, arguments.device, arguments.threads)
     writer = writer_of(restore(arguments.checkpoint, {}, *given))

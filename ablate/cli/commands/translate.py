@@ -45,8 +45,7 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         UserError: the run cannot be used, a line is not UTF-8, or there is no input or output.
     """
-    from ablate.train.apply import translate_stream
-    from ablate.train.restore import restore  # only now: they import torch
+    from ablate.train.restore import restore, translate_stream  # only now: it imports torch
 
     settings = (arguments.search, arguments.trust, arguments.device, arguments.threads)
     batch = 1 if sys.stdin.isatty() else arguments.batch
