@@ -7,8 +7,6 @@ from ablate.config.settle import settle
 from ablate.errors import UserError
 from ablate.process import say_once
 
-from ..experiments import QUICK
-
 
 @pytest.fixture
 def settled(compose, capsys):
@@ -68,12 +66,6 @@ def test_a_warmup_that_is_asked_for_and_too_long_is_refused(settled, words):
 def test_a_short_budget_within_the_warmup_is_refused(settled, short):
     with pytest.raises(UserError, match=f"budget.short={short}"):
         settled(f"budget.short={short}")
-
-
-@pytest.mark.parametrize("name", sorted(QUICK)[::3])
-def test_no_experiment_is_touched(settled, name):
-    _, printed = settled(f"+experiment={name}", hydra_node=True)
-    assert not printed
 
 
 @pytest.mark.parametrize(("steps", "warmup"), [(190, 47), (191, 190)])

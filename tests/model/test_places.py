@@ -3,8 +3,6 @@
 import pytest
 import torch
 
-from ablate.model.base import Seq2Seq
-
 
 def kernels(model):
     return {name: type(kernel).__name__ for name, kernel in model.attentions()}
@@ -18,17 +16,6 @@ def test_attention_of_one_kind(build_model, place):
     for name, kernel in kernels(model).items():
         of_kind = name.startswith(stack) and name.endswith(kind)
         assert kernel == ("Uniform" if of_kind else "Fused")
-
-
-@torch.no_grad()
-def test_uniform_cross_attention_reads_a_bag_and_the_decoder_an_order(build_model):
-    model = build_model("model/attention@model.cross.attention=uniform").eval()
-    src, tgt = torch.randint(4, 20, (2, 6)), torch.randint(4, 20, (2, 5))
-    output = model(Seq2Seq(src, tgt))
-    assert not torch.allclose(output[:, -1], model(Seq2Seq(src, tgt.flip(1)))[:, -1])
-    memory = model.encode(src)
-    shuffled = memory._replace(states=memory.states.flip(1))
-    torch.testing.assert_close(model.decode(tgt, shuffled), output)
 
 
 @torch.no_grad()

@@ -1,6 +1,5 @@
 """How the files of the project depend on each other."""
 
-import ast
 from graphlib import TopologicalSorter
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,9 +9,6 @@ import pytest
 from hydra.utils import get_object
 
 ABLATE = Path(__file__).parents[2] / "ablate"
-LAB = ABLATE.parent / "lab"
-# names that say nothing of their value (two corpora bind `first, *others`, which is meant)
-EMPTY_NAMES = {"found", "known", "said", "told", "held", "own", "one", "others"}
 
 
 @pytest.fixture(scope="module")
@@ -48,26 +44,3 @@ def test_names_of_modules_and_classes_in_texts_are_names_of_something():
         assert isinstance(get_object(name), type), name
     for name in (*identity.ENTRY_MODULES, identity.EVALUATE, *identity.UNEXECUTED):
         assert find_spec(name), name
-
-
-def bound_names(path):
-    """The names that assignments, parameters, loops, `with` and comprehensions of a file bind."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.lineno, node.id
-        elif isinstance(node, ast.arg):
-            yield node.lineno, node.arg
-
-
-def test_names_say_what_they_hold():
-    kept_as_measured = LAB / "bench" / "baseline.py"
-    folders = (ABLATE, LAB, ABLATE.parent / "tests", ABLATE.parent / "experiments")
-    paths = [p for folder in folders for p in folder.rglob("*.py") if p != kept_as_measured]
-    assert len(paths) > 500
-    empty = [
-        f"{path.relative_to(ABLATE.parent)}:{line} {name}"
-        for path in paths
-        for line, name in bound_names(path)
-        if name in EMPTY_NAMES
-    ]
-    assert len(empty) <= 2, empty

@@ -4,7 +4,6 @@ import pytest
 
 from ablate.metric.table import metric_of
 from ablate.phrases import interpretation, percent
-from ablate.words.answer import interval_text
 
 
 @pytest.mark.parametrize(
@@ -20,10 +19,6 @@ from ablate.words.answer import interval_text
 )
 def test_numbers_have_the_digits_that_are_worth_printing(metric, value, printed):
     assert metric_of(metric).say(value) == printed
-
-
-def test_an_interval_that_ends_at_0_has_no_negative_0():
-    assert interval_text([0.0, 1.0], 0.95, metric_of("test/nll"), -1) == "95 % CI -1.000 to 0.000"
 
 
 def test_confidence_levels_are_not_rounded():

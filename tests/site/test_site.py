@@ -10,7 +10,6 @@ import pytest
 from ablate.ledger.verdicts import read_claims
 from experiments.site.catalogue import read_questions
 from experiments.site.front import questions
-from experiments.site.markdown import as_html
 from experiments.site.view import views
 
 from .conftest import EXPERIMENTS, LEFT_OUT, SHOWN
@@ -53,22 +52,6 @@ def test_the_claim_of_the_readme_has_its_verdict_on_the_page_of_its_claim(commit
     first = (committed / "index.html").read_text()
     row = first[first.index(f'id="{name}"') :].partition("</tr>")[0]
     assert quoted in row  # for the search
-
-
-def test_a_report_is_shown_with_its_folds_and_figures():
-    report = (
-        "# Title\n\n1. **Supported.** \\<b> <script>\n\n"
-        "![An effect](figures/effects.svg)\\\n*It.*\n\n[one](pages/one.md) [docs](../guide/a.md) "
-        "[bad](javascript:alert) [paper](https://arxiv.org)"
-        "\n\n<details>\n<summary>Details</summary>\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\n"
-        "</details>\n"
-    )
-    html = as_html(report, "../figures/x", {"one": "x-one.html"})
-    assert '<img src="../figures/x/effects.svg" alt="An effect" loading="lazy"' in html
-    assert "<script>" not in html and "&lt;script&gt;" in html and "&lt;b&gt;" in html
-    assert re.findall(r'href="([^"]*)"', html) == ["x-one.html", "https://arxiv.org"]
-    assert "docs" in html and html.count("<details>") == html.count("</details>") == 1
-    assert "<td>1</td>" in html
 
 
 def test_hostile_text_is_shown_and_nothing_else(build, pages, tmp_path):

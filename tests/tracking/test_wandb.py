@@ -116,14 +116,6 @@ def _samples(files, history):
         assert [row[0] for row in table["data"]] == [0, 1, 2]
 
 
-def test_a_run_that_is_repeated_keeps_its_id_and_one_folder(go):
-    first, folder = go("probe=parameter_count")
-    again, _ = go("probe=parameter_count", "fresh=true")
-    (kept,) = (folder / "wandb").glob("offline-run-*")
-    assert kept.name.endswith(first["identity"])
-    assert first["identity"] == again["identity"]
-
-
 @pytest.mark.slow
 def test_a_run_that_goes_on_is_one_run_with_all_of_its_history(go, recorded, monkeypatch, tmp_path):
     step = Training.on_before_optimizer_step
