@@ -91,11 +91,6 @@ def test_every_claim_with_several_readings_says_what_each_of_them_is(asked):
     assert several | unfinished == set(ENTRIES)
 
 
-def test_a_document_states_at_least_one_reading_of_each_claim():
-    stated = {claim for (claim, _), reading in ENTRIES.items() if not reading["remark"]}
-    assert stated == {claim for claim, _ in ENTRIES}
-
-
 UNDER_WAY = (
     "The modern Transformer"  # its screen has begun; docs/explanation/modern.md says what asks each
 )

@@ -37,7 +37,7 @@ def failed(claim):
 def test_a_run_belongs_to_a_single_arm_dataset_and_pair(column):
     rows = curves().assign(data=lambda frame: frame.step % 2)
     asked = {"arm": {"run": "seed"}, "group": {"group": "data"}, "pair": {"pair": "data"}}[column]
-    with pytest.raises(UserError, match="have two values of (arm|data)"):
+    with pytest.raises(UserError, match="arm|data"):
         ablate.compare(rows, **ASKED | asked)
 
 

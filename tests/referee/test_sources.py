@@ -127,7 +127,7 @@ def test_part_of_a_row_that_a_killed_process_left_does_not_count(tmp_path, part)
     assert values == {"train_loss": 0.4, "val_loss": 0.9} and len(source.notes) == 1
     path.write_text(path.read_text().strip() + "\n40,0.1,0.2\n")
     if part != "30,,0.":
-        with pytest.raises(UserError, match="row 3 has . cells, but the header has 3"):
+        with pytest.raises(UserError, match="row 3"):
             read(tmp_path)
 
 
@@ -160,7 +160,7 @@ def test_names_that_are_one_number_are_different_arms(form, order, tmp_path):
         (claim,) = ablate.compare(runs, treatment=treatment, **VERSIONED).to_dict()["claims"]
         assert claim["effect"] == pytest.approx(1)
     for treatment in (1.10, {"version": 1.10}):
-        with pytest.raises(UserError, match=r"1\.1: there are 1\.1 and 1\.10"):
+        with pytest.raises(UserError, match=r"1\.1 .*1\.10"):
             ablate.compare(runs, treatment=treatment, **{**VERSIONED, "baseline": "1.2"})
 
 

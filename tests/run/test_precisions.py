@@ -65,7 +65,7 @@ def test_the_record_names_the_precision_that_ran(small, compose, capsys):
     result = run(resolve(compose(*small, "trainer.precision=16-mixed")))
     written = yaml.safe_load(Path(result["folder"], "config.yaml").read_text(encoding="utf-8"))
     assert written["trainer"]["precision"] == "bf16-mixed"
-    assert "trainer.precision=16-mixed is bf16-mixed here" in capsys.readouterr().out
+    assert "trainer.precision=16-mixed" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -97,12 +97,12 @@ def test_search_settings_can_be_replaced(translate, finished, lines):
 
 def pickle_code(run):
     torch.save({"weights": io.StringIO}, run / "weights.pt")
-    return "weights.pt is damaged"
+    return "weights.pt"
 
 
 def name_foreign_code(run):
     edit(run, lambda config: config["search"].update(_target_="os.system"))
-    return "search has _target_='os.system'"
+    return "os.system"
 
 
 def nest_aliases(run):
@@ -115,13 +115,13 @@ def link_vocabulary(run):
     elsewhere = run.with_name("elsewhere.json")
     (run / "tokenizer" / "joint.json").rename(elsewhere)
     (run / "tokenizer" / "joint.json").symlink_to(elsewhere)
-    return "joint.json is a link"
+    return "joint.json"
 
 
 def link_weights(run):
     (run / "weights.pt").rename(run.with_name("elsewhere.pt"))
     (run / "weights.pt").symlink_to("../elsewhere.pt")
-    return "weights.pt is a link"
+    return "weights.pt"
 
 
 HARMS = (pickle_code, name_foreign_code, nest_aliases, link_vocabulary, link_weights)
@@ -139,13 +139,13 @@ def test_unusable_runs_are_one_sentence(translate, run, seal_again, harm):
 
 def fewer_heads(run):
     edit(run, lambda config: config["model"].update(n_heads=1))
-    return "config.yaml is damaged or was edited"
+    return "config.yaml"
 
 
 def other_piece(run):
     path = run / "tokenizer" / "joint.json"
     path.write_text(path.read_text().replace('"H"', '"h"'))
-    return "joint.json is damaged or was edited"
+    return "joint.json"
 
 
 def name_files_elsewhere(run):
