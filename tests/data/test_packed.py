@@ -5,10 +5,8 @@ import pytest
 
 from ablate.config.schema import Batching
 from ablate.data import EOS, PAD
-from ablate.data.corpus import Segment
 from ablate.data.packed import PackedData, Permutation
 from ablate.data.scheme import Byte
-from ablate.errors import UserError
 from ablate.task.texts import LanguageModel
 
 TEXT = "\n\n".join("".join(chr(97 + (i * j) % 26) for j in range(i % 17)) for i in range(40))
@@ -106,13 +104,3 @@ def test_the_unigram_model_counts_every_token_once(make):
     seen = np.bincount(stream(data, "train"), minlength=data.tokenizers.tgt.size) + 1.0
     met = np.log(seen / seen.sum())[stream(data, "validation")]
     assert data.unigram_nll == pytest.approx(-met.mean(), rel=1e-12)
-
-
-def test_a_split_of_empty_texts_is_refused_before_training(make, monkeypatch):
-    """Rows of a data set may be empty, and nothing separates them; bits per byte need a byte."""
-    data = make()
-    segments = data._corpus.segments
-    empty = {"validation": [Segment("", ""), Segment("", "")]}
-    monkeypatch.setattr(data._corpus, "segments", lambda s: iter(empty.get(s) or segments(s)))
-    with pytest.raises(UserError, match="validation"):
-        data.prepare()

@@ -73,10 +73,3 @@ def test_filters(ask, verdict, filters, amount):
     assert status == 0
     shown = int(output.splitlines()[-1].split()[0])
     assert shown == amount or (amount is None and 0 < shown < ALL)
-
-
-def test_without_a_catalogue_the_command_says_where_one_comes_from(ask, monkeypatch):
-    monkeypatch.setattr("ablate.config.location.catalogue", lambda: None)
-    status, _, errors = ask()
-    assert status == 0
-    assert 'catalogue = "FOLDER"' in errors and "clone" in errors

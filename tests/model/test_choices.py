@@ -30,13 +30,6 @@ def test_a_state_of_its_own_cannot_go_on_from_a_source_in_front(build_model, par
         build_model("model=decoder_only", f"model/{part}").check_decoding()
 
 
-def test_the_length_of_an_encoder_is_limited_by_its_attention_too(build_model):
-    words = ["model=encoder_only", "model/attention=linformer", "model.attention.max_length=8"]
-    assert build_model(*words).limits()["target"] == 8
-    shorter = ["model/position=learned", "model.position.max_length=6"]
-    assert build_model(*words, *shorter).limits()["target"] == 6
-
-
 @torch.no_grad()
 def test_sinusoids_go_on_past_their_table(build_model):
     from ablate.model.base import Seq2Seq

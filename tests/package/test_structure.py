@@ -2,13 +2,10 @@
 
 from graphlib import TopologicalSorter
 from importlib.util import find_spec
-from pathlib import Path
 
 import grimp
 import pytest
 from hydra.utils import get_object
-
-ABLATE = Path(__file__).parents[2] / "ablate"
 
 
 @pytest.fixture(scope="module")

@@ -62,13 +62,6 @@ def test_a_level_is_kept_with_what_it_sets(begun):
     assert {"model/residual=pre_ln", "model/residual=post_ln"} <= begun("n_jobs=1").levels.keys()
 
 
-def test_a_factor_that_cannot_change_a_result_sets_nothing(begun):
-    key = "trainer.enable_progress_bar"
-    factors = f"study.factors=[model/residual,schedule,{key}]"
-    levels = begun(factors, f"{key}=true,false", "seed=0").levels
-    assert [levels[name] for name in levels if name.startswith(key)] == [{}, {}]
-
-
 def test_a_key_that_a_variant_adds_is_a_setting_of_its_level(begun):
     variant = "+study.screen.variants.clipped={+trainer.gradient_clip_algorithm:value}"
     words = ("variant=baseline,clipped", "seed=0")

@@ -37,11 +37,6 @@ def composed(compose):
             "pre_ln no_warmup",
         ),
         (
-            "+experiment=heads_param_count model.n_heads=8",
-            {"model.n_heads": 8, "model.d_head": None},
-            "n_heads=8 d_head=null",
-        ),
-        (
             "model/position=learned model.n_heads=2 seed=4 n_jobs=2 logger.mode=offline",
             {"model/position": "learned", "model.n_heads": 2},
             "learned n_heads=2",
@@ -65,7 +60,6 @@ def test_a_single_run_is_single(composed):
             "RUN",
             "learned positions, learning rate 0.005, seed 1",
         ),
-        (["model/position=learned", "seed=3"], "MULTIRUN", "learned positions, seed 3"),
         (["seed=2", "replicate=1", "name=mine"], "RUN", "mine, seed 2 of set 1"),
         (
             ["+experiment=preln_vs_postln", "optimizer.lr=0.01", "threads=1"],
