@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from ablate.config.screen import FACTOR
 from ablate.evidence.folder import Evidence
-from ablate.report.forest import Component, components
 from ablate.verdict.stored import read_verdict
+from ablate.verdict.types import Entry
 from lab.command import add_page, main, write_page
 
 FIRST = "reading the verdicts of the screen"
@@ -52,10 +53,20 @@ def run(arguments: argparse.Namespace) -> None:
     write_page(arguments, page)
 
 
-class Results(NamedTuple):
-    """The results of a screen: its variants by name, the loss of its baseline, and its margin."""
+class Gain(NamedTuple):
+    """The fall of the loss by a variant, with its confidence interval."""
 
-    variants: Mapping[str, Component]
+    effect: float
+    low: float
+    high: float
+
+
+class Results(NamedTuple):
+    """The results of a screen: the gain of each variant, the loss of its baseline, and its
+    margin.
+    """
+
+    gains: Mapping[str, Gain]
     loss: float
     margin: float
 
@@ -68,8 +79,16 @@ class Results(NamedTuple):
         assert screen is not None
         metric = screen["metric"]
         baseline = [run["metrics"][metric] for run in evidence.runs if run["arm"] == "baseline"]
-        variants = {variant.name: variant for variant in components(evidence, verdict)}
-        return cls(variants, mean(baseline), screen["margin"])
+        gains = {str(claim["treatment"][FACTOR]): _gain(claim) for claim in verdict["claims"]}
+        return cls(gains, mean(baseline), screen["margin"])
+
+
+def _gain(claim: Entry) -> Gain:
+    """Return the gain that a claim about a variant has found, whichever direction it claims."""
+    sign = 1 if claim["better"] == "lower" else -1
+    effect = claim["effect"] or 0.0
+    low, high = sorted(sign * end for end in claim["interval"] or (effect, effect))
+    return Gain(sign * effect, low, high)
 
 
 def page(screen: Path = SCREEN, published: Path = PUBLISHED) -> str:
@@ -90,33 +109,30 @@ def _paper(paper: Mapping[str, Any], results: Results) -> tuple[str, ...]:
     """Return the cells of a published result: variant, source, setting, both changes of the loss,
     and whether their directions agree.
     """
-    variant, published = results.variants[paper["variant"]], paper["published"]
+    name, published = paper["variant"], paper["published"]
     if "loss" in paper:
         before, after = paper["loss"]
         published += f", {100 * (after / before - 1):+.1f} %"
-    direction = _compare_direction(paper["published"], variant, results.margin)
-    here = _result(variant, results.loss)
-    return variant.name, paper["source"], paper["setting"], published, here, direction
+    gain = results.gains[name]
+    direction = _compare_direction(paper["published"], gain, results.margin)
+    here = _change(gain, results.loss)
+    return name, paper["source"], paper["setting"], published, here, direction
 
 
-def _result(variant: Component, loss: float) -> str:
-    """Return what the verdict on a variant shows, and the relative change of the loss in percent
-    with its interval.
-    """
-    low, high = variant.interval or (variant.effect, variant.effect)
-    change, least, most = (-100 * gain / loss for gain in (variant.effect, high, low))
-    return f"{variant.shows}, {change:+.1f} % ({least:+.1f} to {most:+.1f})"
+def _change(gain: Gain, loss: float) -> str:
+    """Return the relative change of the loss in percent, with its interval."""
+    change, least, most = (-100 * x / loss for x in (gain.effect, gain.high, gain.low))
+    return f"{change:+.1f} % ({least:+.1f} to {most:+.1f})"
 
 
-def _compare_direction(published: str, variant: Component, margin: float) -> str:
+def _compare_direction(published: str, gain: Gain, margin: float) -> str:
     """Return "yes" if the whole interval agrees with a published result, "no" if no part of it
     does, and otherwise "open".
     """
     least, most = (limit * margin for limit in GAINS[published])
-    low, high = variant.interval or (variant.effect, variant.effect)
-    if least <= low and high <= most:
+    if least <= gain.low and gain.high <= most:
         return "yes"
-    return "no" if high < least or low > most else "open"
+    return "no" if gain.high < least or gain.low > most else "open"
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

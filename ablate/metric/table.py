@@ -140,6 +140,8 @@ METRICS = {
     "attention_block": Metric("parameters of an attention block", "count", 0),
     "attention_all": Metric("parameters of all attention blocks", "count", 0),
     "model": Metric("parameters of the model", "count", 0),
+    "microseconds": Metric("training time", "microseconds per token", 3),
+    "bytes": Metric("memory in training", "bytes per token", 3),
     "block_excess": Metric("parameters of a block above 4 d_model² + 4 d_model", "count", 0),
 }
 PLACES = {
@@ -151,6 +153,7 @@ PLACES = {
     "gradient/last": "last-step",
     "heads": "",
     "residual": "",
+    "measure": "",
     "probe": "",
 }
 

@@ -4,7 +4,6 @@ verdicts in a terminal.
 """
 
 import math
-import re
 import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -22,34 +21,11 @@ from ablate.metric.table import metric_in_words, metric_of
 from ablate.phrases import claims_numbered, code, counted, each_of, grouped, interpretation, listed
 from ablate.report.marks import MARKS
 from ablate.verdict.stored import was_trained
-from ablate.verdict.types import INCONCLUSIVE, Answer, Combined, Entry, Verdict
-from ablate.words.answer import evidence_line, opening, seeds_needed
+from ablate.verdict.types import INCONCLUSIVE, Combined, Entry, Verdict
+from ablate.words.answer import opening, seeds_needed
 from ablate.words.reasons import bounds, caveat_text
 
-# cased BLEU (13a) below which translations of real text are too poor to compare arms
-READABLE = 8.0
-BUILT_IN = "toy"
-PICTURES = ("components", "effects", "combined", "curves")  # the first of them is named
 TRAINING = ("steps", "tokens_per_step", "short", "precision")  # not of a probe
-
-
-def slice_warning(verdict: Verdict) -> str:
-    """Return a warning if the models translate real text too badly to compare arms; ""
-    otherwise.
-    """
-    means = [
-        (arm["metrics"]["test/bleu"]["mean"], arm["label"])
-        for arm in verdict["arms"]
-        if "test/bleu" in arm["metrics"]
-    ]
-    by_bleu = any(claim["metric"].endswith("/bleu") for claim in verdict["claims"])
-    bleu, best = max(means, default=(READABLE, ""))
-    if verdict["regime"].get("data") == BUILT_IN or not by_bleu or bleu >= READABLE:
-        return ""
-    return (
-        f"This slice of the data decides nothing: the better arm, {best}, reaches {bleu:.2f} BLEU, "
-        f"and below {READABLE:g} no difference between arms means much."
-    )
 
 
 def regime(verdict: Verdict) -> str:
@@ -173,10 +149,8 @@ def more_seeds(evidence: Evidence, verdict: Verdict) -> str:
     )
     if not study.get("exploratory"):
         advice = f"{needed} fresh seeds may decide it, judged alone and not exploratory:"
-        used = [word for word in given if word.startswith("replicate=")]
-        numbers = [int(number) for word in used for number in re.findall(r"\d+", word)]
-        numbers += [run.get("replicate", 0) for run in evidence.runs]
-        fresh += [f"budget.seeds={needed}", f"replicate={1 + max(numbers)}", "contest=true"]
+        last = max(run.get("replicate", 0) for run in evidence.runs)
+        fresh += [f"budget.seeds={needed}", f"replicate={last + 1}", "contest=true"]
         if planned := study.get("baseline_seeds"):  # in proportion, as the forecast assumes
             further = math.ceil(planned * needed / study["seeds"])
             fresh.append(f"study.baseline_seeds={further}")
@@ -187,63 +161,47 @@ def more_seeds(evidence: Evidence, verdict: Verdict) -> str:
 
 def versions(verdict: Verdict) -> str:
     """Return the names and versions of the packages that the runs used, as text."""
-    by_name = verdict.get("versions") or {}
-    return ", ".join(f"{name} {listed(each_of(v), 'or')}" for name, v in by_name.items())
+    return ", ".join(f"{k} {listed(each_of(v), 'or')}" for k, v in verdict["versions"].items())
 
 
 def commits(runs: Sequence[Run]) -> str:
     """Return the commits of ablate with which the runs were made, as text."""
-    ended = [run.get("commit", "") for run in runs if "ablate" in run["versions"]]
-    missing = f" (not recorded of {ended.count('')} runs)" * ("" in ended)
-    return f"{listed(sorted({*ended} - {''}))}{missing}" if any(ended) else "not recorded"
+    return listed(sorted({run.get("commit", "") for run in runs} - {""})) or "not recorded"
 
 
 def announce_report(console: Console, evidence: Evidence, verdict: Verdict, folder: Path) -> None:
     """Print all verdicts, the command that would decide those that are undecided, and the paths of
     the report in a folder and of its first picture.
     """
-    if warning := slice_warning(verdict):
-        console.print(f"\n{warning}", style="bold", soft_wrap=True)
     announce(console, verdict)
     if advice := more_seeds(evidence, verdict):
         console.print(f"\n{advice}", soft_wrap=True)
     console.print(f"\nreport: {folder / 'report.md'}", soft_wrap=True)
-    pictures = (folder / "figures" / f"{name}.svg" for name in PICTURES)
+    pictures = (folder / f"figures/{name}.svg" for name in ("effects", "combined", "curves"))
     if picture := next(filter(Path.exists, pictures), None):
         console.print(f"picture: {picture}", soft_wrap=True)
 
 
-def announce(console: Console, verdict: Verdict) -> None:
-    """Print the verdict of every claim, the setting to which it applies, and all caveats."""
+def announce(console: Console, verdict: Any) -> None:
+    """Print the verdict of every claim, the setting to which it applies, and all caveats.
+
+    The verdict has the words of `ablate.words.answer.with_words`.
+    """
     for claim in verdict["claims"]:
         reading = interpretation(claim, verdict["claims"])
-        statement = f" {claim['statement']}{f' [{reading}]' if reading else ''}"
-        still = claim["learning"]["still"] if "learning" in claim else ()
-        console.print("\n", _headed(claim, claim, still), statement, sep="", soft_wrap=True)
-        console.print(f"  {evidence_line(claim, claim)}", soft_wrap=True)
+        learning = claim["learning"]["still"] if "learning" in claim else ()
+        marks = [f"[{reading}]"] * bool(reading) + ["(exploratory)"] * claim["exploratory"]
+        marks += ["(models were still improving)"] * bool(learning)
+        mark = MARKS[claim["verdict"]]
+        headline = Text(f"{mark.letter} {claim['headline']}", f"bold {mark.colour}")
+        console.print("\n", headline, *(f" {each}" for each in marks), sep="", soft_wrap=True)
+        console.print(f"  {claim['evidence']}", soft_wrap=True)
         if short := claim.get("short"):
-            when = f"  After {grouped(short['steps'])} steps: "
-            line = f" {evidence_line(claim, short)}"
-            console.print(when, _headed(claim, short), line, sep="", soft_wrap=True)
+            when = f"  After {grouped(short['steps'])} steps: {opening(claim, short)}."
+            console.print(f"{when} {short['evidence']}", soft_wrap=True)
     for line in combined_lines(verdict["combined"]) if "combined" in verdict else ():
         console.print(f"\n{line}", soft_wrap=True)
     console.print(f"\n{bounds(verdict)}", soft_wrap=True)
     console.print(f"Setting: {regime(verdict)}.", soft_wrap=True)
     for caveat in verdict["caveats"]:
         console.print(f"- {caveat_text(caveat)}", soft_wrap=True)
-
-
-def _headed(claim: Entry, answer: Answer, still: Sequence[str] = ()) -> Text:
-    """Return the coloured answer to a claim, followed where it applies by "(exploratory)" and
-    "(models were still improving)".
-
-    Args:
-        claim: the claim.
-        answer: the answer after one of the numbers of training steps (budgets).
-        still: arms that were still learning at the end of training.
-    """
-    mark = MARKS[answer["verdict"]]
-    exploratory = " (exploratory)" if answer["exploratory"] else ""
-    learning = " (models were still improving)" if still else ""
-    words = f"{mark.letter} {opening(claim, answer)}."
-    return Text.assemble((words, f"bold {mark.colour}"), exploratory, learning)

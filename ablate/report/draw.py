@@ -6,7 +6,7 @@ grey. Text in a figure stays text in the SVG file.
 
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from statistics import fmean, median
 from textwrap import wrap
@@ -18,11 +18,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 
-from ablate.config.labels import factor_label, option_name
+from ablate.config.labels import factor_label
 from ablate.evidence.types import Curve
 from ablate.metric.table import metric_of
-from ablate.record.label import value_text
-from ablate.report.marks import ARM_COLOURS, INK
+from ablate.report.marks import ARM_COLOURS
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -53,7 +52,7 @@ STYLE: dict[Any, Any] = {
     "svg.hashsalt": "ablate",
 }
 METRICS = ("val/nll", "val/bleu")
-PANEL = len(ARM_COLOURS)  # largest number of learning curves in a panel
+NAME = 24  # largest number of letters in a line of a legend
 ASIDE = 0.16  # width of the space for the marks of all lines; the distance of two levels is 1
 TICK = 14  # largest number of letters in a line of a tick label
 ROOM = 80  # number of letters that fit side by side below the axis
@@ -84,17 +83,24 @@ def add_legend(axes: Axes) -> None:
     """Name the lines of a panel to the right of it, if there are several."""
     handles, names = axes.get_legend_handles_labels()
     if len(names) > 1:
-        labels = [folded(name, 24) for name in names]
+        labels = [folded(name, NAME) for name in names]
         axes.legend(handles, labels, loc="center left", bbox_to_anchor=(1, 0.5))
 
 
+def _height(names: Iterable[str]) -> float:
+    """Return the height in inches of a figure with a line for each name in its legend."""
+    lines = sum(folded(name, NAME).count("\n") + 1 for name in names)
+    return max(2.6, 0.6 + 0.18 * lines)
+
+
 def folded(label: str, width: int = 30) -> str:
-    """Return a label, wrapped to lines of `width` letters.
+    """Return a label with each of its lines wrapped to `width` letters.
 
     Words are cut only if a word is longer than 1.5 lines.
     """
     cut = any(len(word) > 1.5 * width for word in label.split())
-    return "\n".join(wrap(label, width, break_long_words=cut)) or label
+    lines = (wrap(line, width, break_long_words=cut) for line in label.splitlines())
+    return "\n".join(map("\n".join, lines))
 
 
 def svg(figure: Figure) -> str:
@@ -113,18 +119,16 @@ def svg(figure: Figure) -> str:
 
 
 def draw_curves(curves: Curves) -> Figure:
-    """Draw a panel for each metric, side by side; if there are many arms, in several rows of
-    panels. A line is the mean over the seeds of an arm, with a band from minimum to maximum.
+    """Draw a panel for each metric, side by side. A line is the mean over the seeds of an arm, with
+    a band from minimum to maximum.
     """
     keys = {key for seeds in curves.values() for curve in seeds.values() for key in curve}
     metrics = [metric for metric in METRICS if metric in keys]
-    groups = [[*curves][start : start + PANEL] for start in range(0, len(curves), PANEL)]
-    figure = Figure(figsize=(WIDTH, 2.2 * len(groups)), layout="constrained")
-    panels = figure.subplots(len(groups), len(metrics), squeeze=False)
-    for row, arms in zip(panels, groups, strict=True):
-        for axes, metric in zip(row, metrics, strict=True):
-            _draw_curves(axes, metric, {arm: curves[arm] for arm in arms})
-        add_legend(row[-1])
+    figure = Figure(figsize=(WIDTH, _height(curves)), layout="constrained")
+    (panels,) = figure.subplots(1, len(metrics), squeeze=False)
+    for axes, metric in zip(panels, metrics, strict=True):
+        _draw_curves(axes, metric, curves)
+    add_legend(panels[-1])
     return figure
 
 
@@ -155,38 +159,30 @@ def curve_table(curves: Mapping[int, Curve], metric: str) -> "DataFrame":
     return DataFrame(by_seed).dropna(how="all").sort_index()
 
 
-def draw_levels(
-    label: str, factor: str, points: Points, limits: Mapping[str, float], *, log: bool = False
-) -> Figure:
+def draw_levels(label: str, factor: str, points: Points, *, log: bool = False) -> Figure:
     """Draw a mark for every run, and for each line the means over seeds.
 
     Args:
         label: label of the metric, for the y-axis.
         factor: config key of the factor on the x-axis.
         points: values to draw, by line and level.
-        limits: y values of horizontal lines by name, such as the score of chance.
         log: whether the y-axis is logarithmic, and lines join medians instead of means.
     """
-    figure = Figure(figsize=(WIDTH, max(3.0, 0.2 * len(points))), layout="constrained")
+    figure = Figure(figsize=(WIDTH, _height(points)), layout="constrained")
     axes = figure.subplots()
     levels = _ordered(dict.fromkeys(level for line in points.values() for level in line))
-    # the means of a single line over named levels are not joined
-    named = len(points) == 1 and all(isinstance(level, str | bool) for level in levels)
-    alone: Any = {"linestyle": "", "marker": "_", "markersize": 24} if named else {}
     for number, (name, line) in enumerate(points.items()):
         aside = ASIDE * ((number + 0.5) / len(points) - 0.5)
         places = {x + aside: line[level] for x, level in enumerate(levels) if level in line}
         means = [(median if log else fmean)(values) for values in places.values()]
-        (drawn,) = axes.plot([*places], means, label=name, **alone)
+        (drawn,) = axes.plot([*places], means, label=name)
         for x, values in places.items():
             axes.plot([x] * len(values), values, "o", color=drawn.get_color(), alpha=0.45, ms=4)
-    for name, value in limits.items():
-        axes.axhline(value, color=INK, linestyle="--", linewidth=0.8)
-        axes.annotate(name, (0.01, value), xycoords=("axes fraction", "data"), va="bottom")
     if log:
         log_y(axes)
     add_legend(axes)
-    axes.set_xticks(range(len(levels)), _ticks(factor, levels))
+    width = min(TICK, ROOM // len(levels))
+    axes.set_xticks(range(len(levels)), [folded(str(level), width) for level in levels])
     axes.set_xlim(-0.5, len(levels) - 0.5)
     axes.set_xlabel(factor_label(factor))
     axes.set_ylabel(folded(label))
@@ -198,11 +194,3 @@ def _ordered(levels: Iterable[object]) -> list[object]:
     in_order = list(levels)
     numbers = all(isinstance(x, int | float) and not isinstance(x, bool) for x in in_order)
     return sorted(in_order, key=lambda x: float(str(x))) if numbers else in_order
-
-
-def _ticks(factor: str, levels: Sequence[object]) -> list[str]:
-    """Return the labels of the levels, wrapped so that they fit side by side."""
-    names = [x if isinstance(x, str) else value_text(x) for x in levels]
-    names = [option_name(factor, x) or name for x, name in zip(levels, names, strict=True)]
-    width = min(TICK, ROOM // max(1, len(levels)))
-    return [folded(name.replace("_", "_ "), width).replace("_ ", "_") for name in names]

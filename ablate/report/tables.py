@@ -7,7 +7,7 @@ apply to its claim.
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pandas import DataFrame
@@ -24,22 +24,13 @@ from ablate.verdict.stored import at_each_budget
 from ablate.verdict.types import Combined, CombinedChange, Entry, Verdict
 from ablate.words.answer import claim_metric, deviation, direction, graded, unit_of
 
-COSTS = {  # of ablate.measure.TrainingCost
-    "measure/microseconds": "Training time (microseconds per token)",
-    "measure/bytes": "Memory in training (bytes per token)",
-}
 # metrics that are shown after those of the claims, if the runs have them
-USUAL = ("test/bleu", "test/nll", "test_long/bleu", *COSTS)
-ANSWER = ("Claim", "Answer", "Metric", "Optimiser steps")
-SIDES = ("p (supported, Holm)", "p (refuted, Holm)")
-ESTIMATES = (
-    *(*ANSWER, "Estimate", "Interval", "Interval for equivalence", "Margin"),
-    *("Paired seeds", "Runs of each arm", *SIDES),
-)
-CASES = (
-    *(*ANSWER, "Cases that hold", "Seeds that hold", "Largest deviation", "Smallest value"),
-    *("Mean deviation", "Interval", "Interval for equivalence", "Allowed deviation"),
-    *("Needed value", *SIDES),
+USUAL = ("test/bleu", "test/nll", "test_long/bleu", "measure/microseconds", "measure/bytes")
+COMPARED = (  # fields of the table of all claims
+    *("Claim", "Answer", "Metric", "Optimiser steps", "Estimate", "Interval"),
+    *("Interval for equivalence", "Margin", "Paired seeds", "Runs of each arm"),
+    *("Cases that hold", "Largest deviation", "Smallest value", "Mean deviation"),
+    *("Allowed deviation", "Needed value", "p (supported, Holm)", "p (refuted, Holm)"),
 )
 Fields = Iterator[tuple[str, str]]
 WORDS = re.compile(r"[^\W\d_]{3}")
@@ -57,23 +48,17 @@ def comparable(evidence: Evidence, verdict: Verdict) -> dict[str, DataFrame]:
     """Return the tables that compare claims or arms, by the names of their files."""
     claims = [*at_each_budget(verdict["claims"])]
     rows = [
-        (claim["kind"] == "exact", {**details(claim), "Claim": title})
+        {**details(claim), "Claim": title}
         for title, claim in zip(titles(claims), claims, strict=True)
     ]
+    fields = [field for field in COMPARED if any(field in row for row in rows)]
     by_name = {
-        "estimates": _columns(ESTIMATES, [row for exact, row in rows if not exact]),
-        "exact_claims": _columns(CASES, [row for exact, row in rows if exact]),
+        "claims": DataFrame([{field: row.get(field, NOTHING) for field in fields} for row in rows]),
         "arms": arms(evidence, verdict),
     }
     if combined := verdict.get("combined"):
         by_name |= {"changes": _changes(combined), "pairs": _pairs(combined)}
     return {name: table for name, table in by_name.items() if len(table)}
-
-
-def _columns(fields: Iterable[str], rows: list[dict[str, str]]) -> DataFrame:
-    """Return a table of rows with these fields; a field that no row has is left out."""
-    used = [field for field in fields if any(field in row for row in rows)]
-    return DataFrame([{field: row.get(field, NOTHING) for field in used} for row in rows])
 
 
 def details(claim: Any) -> dict[str, str]:
@@ -150,13 +135,11 @@ def _tests(claim: Any) -> Fields:
 def _exact(claim: Any) -> Fields:
     if (cases := claim.get("cases")) is None:
         return
-    worst = deviation(claim["effect"]) if cases["counted"] else ""
-    if "holding" in cases:
-        yield "Seeds that hold", f"{cases['holding']} of {claim['pairs']}"
-        yield "Mean deviation", worst
-    else:
-        yield "Cases that hold", f"{cases['counted'] - cases['broken']} of {cases['counted']}"
-        yield "Smallest value" if claim["margin"] else "Largest deviation", worst
+    extreme = "Smallest value" if claim["margin"] else "Largest deviation"
+    holding = cases.get("holding", cases["counted"] - cases["broken"])
+    yield "Cases that hold", f"{holding} of {cases['counted']}"
+    if cases["counted"]:
+        yield "Mean deviation" if "holding" in cases else extreme, deviation(claim["effect"])
     limit = f"{claim['margin'] or claim['tolerance']:g}"
     yield "Needed value" if claim["margin"] else "Allowed deviation", limit
     if left := cases["of"] - cases["counted"]:
@@ -181,8 +164,7 @@ def _outlook(claim: Any) -> Fields:
 
 def fields_of(claim: Entry) -> DataFrame:
     """Return a table with the details of a claim that no other table shows: field and value."""
-    compared = {*(CASES if claim["kind"] == "exact" else ESTIMATES)} - {"Claim"}
-    rows = [(key, value) for key, value in details(claim).items() if key not in compared]
+    rows = [(k, v) for k, v in details(claim).items() if k == "Claim" or k not in COMPARED]
     return DataFrame(rows, columns=["Field", "Value"])
 
 
@@ -211,12 +193,11 @@ def arms(evidence: Evidence, verdict: Verdict) -> DataFrame:
         ends = dict.fromkeys([min(sizes), max(sizes)] if sizes else [])
         row = {"Arm": arm["label"], "Seeds": str(arm["seeds"])}
         for metric in metrics:
-            axis = COSTS.get(metric) or named_metric(evidence, metric).named_axis
-            row[axis] = _spread(arm["metrics"], metric)
+            spread: Any = arm["metrics"].get(metric) or {"mean": None, "sd": None}
+            row[named_metric(evidence, metric).named_axis] = metric_of(metric).spread(**spread)
         counts = [x[arm["label"]]["runs"] for x in failures if arm["label"] in x]
         row["Failed to learn"] = str(max(arm["diverged"] + arm["collapsed"], *counts, 0))
         row["Errors"] = str(arm["failed"])
-        row["Reused"] = str(sum(run["reused"] for run in runs))
         row["Parameters"] = " to ".join(f"{size:,}" for size in ends) or NOTHING
         if tune:
             chosen = Counter(run["tuned"]["value"] for run in runs if "tuned" in run)
@@ -237,11 +218,6 @@ def named_metric(evidence: Evidence, key: str) -> Metric:
         return metric_of(key)
     names = (c.get("measures") for c in evidence.study["claims"] if c["metric"] == key)
     return metric_in_words(key, next(filter(None, names), None))
-
-
-def _spread(metrics: Any, metric: str) -> str:
-    spread = metrics.get(metric)
-    return metric_of(metric).spread(spread["mean"], spread["sd"]) if spread else NOTHING
 
 
 def by_effect(result: Combined) -> list[CombinedChange]:

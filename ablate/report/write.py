@@ -19,7 +19,7 @@ from ablate.phrases import code, grouped, interpretation, text
 from ablate.record.files import finite, seal, write_json, write_text
 from ablate.report import content, tables
 from ablate.report.draw import svg
-from ablate.report.figures import SECTIONS, Figure, figures
+from ablate.report.figures import Figure, figures
 from ablate.verdict.conclude import conclude
 from ablate.verdict.kinds import KINDS
 from ablate.verdict.stored import RULE, Replication, asked_again, read_contest
@@ -98,7 +98,7 @@ def markdown(
             (claim, title, interpretation(claim, claims), asked_again(claim, contest))
             for claim, title in zip(claims, tables.titles(claims), strict=True)
         ],
-        figures={name: [f for f in drawn if f.section == name] for name in SECTIONS},
+        figures={name: [f for f in drawn if f.section == name] for name in ("answers", "runs")},
     )
     return re.sub(r"\n{3,}", "\n\n", written).strip() + "\n"
 

@@ -77,8 +77,8 @@ def test_tables_are_written_for_a_paper(command, folder, tmp_path):
     status, out, _ = command("judge", folder, f"tables={tables}")
     assert status == 0 and out.splitlines()[-1] == f"tables: {tables}"
     names = {path.name for path in tables.iterdir()}
-    assert names == {f"{name}.{end}" for name in ("estimates", "arms") for end in ENDINGS}
-    with (tables / "estimates.csv").open() as file:
+    assert names == {f"{name}.{end}" for name in ("claims", "arms") for end in ENDINGS}
+    with (tables / "claims.csv").open() as file:
         head, row = csv.reader(file)
     assert head[:2] == ["Claim", "Answer"] and row[0].startswith("Pre-LN reaches a higher BLEU")
     tex = (tables / "arms.tex").read_text()

@@ -12,7 +12,9 @@ def advice():
         words = "+experiment=mine seed=0,1 optimizer.lr=0.1 replicate=2 -m"
         study = {"exploratory": exploratory, "seeds": 2, "baseline_seeds": baseline_seeds}
         registration = {"command": f"python -m ablate {words}"}
-        made = Evidence.made_up(study, [{"seed": 0}, {"seed": 1}], registration=registration)
+        made = Evidence.made_up(
+            study, [{"seed": seed, "replicate": 2} for seed in (0, 1)], registration=registration
+        )
         keys = ("verdict", "pairs", "seeds_needed")
         return more_seeds(made, {"claims": [dict(zip(keys, c, strict=True)) for c in claims]})
 

@@ -41,7 +41,7 @@ def test_a_sweep_ends_with_a_run_that_has_verdicts_tables_figures_and_evidence(s
         values["verdict"] = graded(claim["verdict"], claim["grade"])
         summary = {key: analysis["summary"][f"{key}/{claim['id']}"] for key in values}
         assert summary == values
-    rows = table(analysis, "tables/estimates")
+    rows = table(analysis, "tables/claims")
     for claim, row in zip(verdict["claims"], rows, strict=True):
         assert claim["statement"] in row["Claim"]
     labels = [arm["label"] for arm in verdict["arms"]]
@@ -103,5 +103,5 @@ def test_a_comparison_of_a_table_is_logged_like_a_sweep(tmp_path, monkeypatch, r
     assert run["run"][0]["job_type"] == "analysis"
     assert run["summary"][effect.replace("effect", "verdict")] == "undecided"
     assert run["summary"][effect] == pytest.approx(0.5)
-    assert len(table(run, "tables/estimates")) == 1
+    assert len(table(run, "tables/claims")) == 1
     assert any(key.startswith("figures/effects") for key in run["summary"])

@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     source = Path(arguments.source).expanduser()
     evidence, target = evidence_to_judge(source), arguments.to or source
-    verdict = conclude(evidence)
+    verdict = conclude(evidence)  # before anything is written
     check_links(target, target)
     with writing(target):
         if arguments.to:
@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> None:
                     write_text(target / name, (source / name).read_text(encoding="utf-8"))
             evidence.save(target)  # its seal covers the log
             keep(target, evidence)
-        write_files(evidence, verdict, target)
+        verdict = write_files(evidence, verdict, target)
     if arguments.tables:
         with writing(arguments.tables):
             write_tables(evidence, verdict, arguments.tables)
