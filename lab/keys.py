@@ -12,12 +12,14 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import UnionType
 from typing import (
     Annotated,
     Any,
     Literal,
     NamedTuple,
     NotRequired,
+    Union,
     get_args,
     get_origin,
     get_type_hints,
@@ -26,7 +28,7 @@ from typing import (
 import yaml
 from typing_extensions import is_typeddict
 
-from ablate.config.limits import FOREIGN, LISTS, MAPPINGS, Limit, alternatives
+from ablate.config.limits import FOREIGN, LISTS, MAPPINGS, Limit
 from ablate.config.location import catalogue, option_folders, search_catalogue
 from lab.command import add_page, main, write_page
 
@@ -264,7 +266,7 @@ def _of_option(place: str, node: Mapping[str, Any], text: str) -> Iterator[Key]:
         if inner:
             yield from _of_option(f"{place}.{name}", inner, "")
         elif not isinstance(value, dict):
-            limits = [str(limit) for key, limit in FOREIGN if key == f"{place}.{name}"]
+            limits = [limit.text for key, limit in FOREIGN if key == f"{place}.{name}"]
             kind = type_text(kinds.get(name, Any), limits) or _type_of(value)
             yield Key(f"{place}.{name}", kind, _default(value), meaning)
 
@@ -309,7 +311,7 @@ def type_text(hint: Any, limits: list[str] | None = None) -> str:
     limits = limits or []
     if get_origin(hint) is Annotated:
         hint, *notes = get_args(hint)
-        limits = [*(str(note) for note in notes if isinstance(note, Limit)), *limits]
+        limits = [*(note.text for note in notes if isinstance(note, Limit)), *limits]
     if get_origin(hint) is NotRequired:
         (hint,) = get_args(hint)
     base = _plain_text(hint)
@@ -324,6 +326,14 @@ def _plain_text(hint: Any) -> str:
     if PLAIN[float] in names:
         names.pop(PLAIN[int], None)
     return " or ".join(names)
+
+
+def alternatives(annotation: Any) -> tuple[Any, ...]:
+    """Return the members of a union type; for any other annotation, the annotation itself."""
+    kind = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+    if get_origin(kind) not in (Union, UnionType):
+        return (kind,)
+    return tuple(inner for part in get_args(kind) for inner in alternatives(part))
 
 
 def _names(kind: Any) -> list[str]:

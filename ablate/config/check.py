@@ -8,7 +8,7 @@ a class of another kind, an object in place of a factory (`_partial_: true`) and
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from types import UnionType
@@ -23,7 +23,8 @@ from ablate.config.limits import check_value
 from ablate.config.location import PACKAGE, groups
 from ablate.errors import UserError, first_line, likely, suggestion
 
-INTERFACES = {  # of nodes at the top of the config; imports would be circular, so these are names
+# classes of the nodes of the config; imports would be circular, so these are names
+INTERFACES = {
     "data": "ablate.data.corpus.Corpus",
     "tokenizer": "ablate.data.scheme.Scheme",
     "task": "ablate.task.Task",
@@ -31,17 +32,16 @@ INTERFACES = {  # of nodes at the top of the config; imports would be circular, 
     "initial": "ablate.initial.Initial",
     "adapt": "ablate.adapt.Adapt",
     "loss": "ablate.loss.Loss",
+    "optimizer": "torch.optim.Optimizer",
     "schedule": "ablate.schedule.Schedule",
     "validation_search": "ablate.search.Search",
     "search": "ablate.search.Search",
+    "trainer": "pytorch_lightning.Trainer",
     "engine": "ablate.engine.Engine",
     "probe": "ablate.probe.Probe",
     "measure": "ablate.measure.Measure",
 }
-FACTORIES = {
-    "optimizer": "torch.optim.Optimizer",
-    "trainer": "pytorch_lightning.Trainer",
-}
+FACTORIES = ("optimizer", "trainer")  # nodes that describe a factory of objects of their class
 # of each named node within a node of the config, such as callbacks.first and callbacks.second
 NAMED = {
     "callbacks": "pytorch_lightning.callbacks.Callback",
@@ -62,32 +62,25 @@ def check_interface(key: str, node: DictConfig, annotation: Any) -> None:
         UserError: the node names a class of another kind, or describes an object in place of a
             factory (or the reverse).
     """
-    partial = node.get("_partial_", False)
     kind, factory = _wanted(key, node, annotation)
     if kind is None:
         return
     if "_target_" not in node:
-        raise UserError(
-            f"{key}={node}: it has no _target_; choose an option (`ablate options` "
-            f"lists them), or set {key}._target_ to the class to construct"
-        )
-    if partial is not factory:
-        raise UserError(f"{key}._partial_={partial}: it must be {str(factory).lower()} here")
+        raise UserError(f"{key}={node}: it has no _target_; choose an option of `ablate options`")
+    if node.get("_partial_", False) is not factory:
+        raise UserError(f"{key}._partial_={not factory}: it must be {str(factory).lower()} here")
     target = get_object(str(node["_target_"]))
     is_class = isinstance(target, type)
     if not (issubclass(target, kind) if is_class else key.rpartition(".")[0] not in NAMED):
-        raise UserError(
-            f"{key}._target_={node['_target_']}: it must be a subclass of "
-            f"{kind.__module__}.{kind.__name__}"
-        )
+        wanted = f"{kind.__module__}.{kind.__name__}"
+        raise UserError(f"{key}._target_={node['_target_']}: it must be a subclass of {wanted}")
 
 
 def _wanted(key: str, node: DictConfig, annotation: Any) -> tuple[type | None, bool]:
     """Return the class that a config key requires (None if any), and whether a factory is
     required.
     """
-    name = {**INTERFACES, **FACTORIES}.get(key) or NAMED.get(key.rpartition(".")[0])
-    if name is not None:
+    if name := INTERFACES.get(key) or NAMED.get(key.rpartition(".")[0]):
         return get_object(name), key in FACTORIES
     for kind in get_args(annotation) if isinstance(annotation, UnionType) else (annotation,):
         if get_origin(kind) is Callable and isinstance(get_args(kind)[1], type):
@@ -104,8 +97,6 @@ INSTANTIATE_KEYS = {"_target_", "_partial_", "_convert_", "_recursive_", "_args_
 OURS: dict[str, str] = yaml.safe_load(
     (PACKAGE / "config" / "trainer.yaml").read_text(encoding="utf-8")
 )
-# arguments that have defaults, but not ours
-REQUIRED = ("optimizer.lr", "trainer.max_steps", "trainer.precision")
 
 
 def check_study_keys(config: DictConfig) -> None:
@@ -116,42 +107,14 @@ def check_study_keys(config: DictConfig) -> None:
 
 
 def check_groups(config: DictConfig) -> None:
-    """Raise UserError if a key at the top of the config was removed, as by `~seed`, if a group of
-    keys, such as `budget`, was replaced by a single value, or if the value of such a key or of a
-    key in `budget` is not allowed.
+    """Raise UserError if a group of keys, such as `budget`, was replaced by a single value, or if
+    the value of a key at the top of the config or in `budget` is not allowed.
 
     OmegaConf itself refuses `budget=1`, but accepts an interpolation whose value is 1.
     """
-    annotations = allowed_keys(config, "") or {}
-    for key in annotations:
-        if key not in [*config] or OmegaConf.is_missing(config, key):
-            raise UserError(f"{key} has no value, but `ablate` needs it: leave out ~{key}")
-    for key, annotation in annotations.items():
-        if key in config:  # skipped if the interpolation ${...} cannot be resolved
-            check_value(key, config[key], annotation)
+    for key, annotation in (allowed_keys(config, "") or {}).items():
+        check_value(key, config[key], annotation)
     check_node(config.budget, "budget")
-    for key in REQUIRED:
-        group, _, name = key.partition(".")
-        if is_component(config, group) and name not in [*config[group]]:
-            raise UserError(f"{key} has no value, but `ablate` needs it: leave out ~{key}")
-
-
-def check_removed(config: DictConfig, words: Sequence[str]) -> None:
-    """Raise UserError for an override such as ~optimizer.betas, because the constructor would use
-    a default of its library in place of the removed value.
-
-    Args:
-        config: the config after all overrides.
-        words: the overrides.
-    """
-    for word in (word for word in words if word.startswith("~")):
-        key = word.lstrip("~").partition("=")[0]
-        group, _, package = key.partition("@")
-        path, _, name = (package or group).replace("/", ".").rpartition(".")
-        node: Any = OmegaConf.select(config, path) if path else None
-        component = OmegaConf.is_dict(node) and "_target_" in node
-        if component and name not in [*node] and name in (allowed_keys(node, path) or ()):
-            raise UserError(f"{path}.{name} has no value, but `ablate` needs it: leave out ~{key}")
 
 
 def check(config: DictConfig) -> None:

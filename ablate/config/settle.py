@@ -32,7 +32,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from ablate.config import labels, leaves, screen
-from ablate.config.check import allowed_keys, check_removed
+from ablate.config.check import allowed_keys
 from ablate.errors import UserError
 from ablate.process import say_once
 
@@ -119,11 +119,10 @@ def settle(config: DictConfig) -> None:
 
     Raises:
         UserError: a screen is invalid, there is no GPU, the command sets a warm-up longer than the
-            run, or an override changes nothing or removes a value that a library would replace.
+            run, or an override changes nothing.
     """
     words = _overrides(config)
     _refuse_empty(config, words)
-    check_removed(config, words)
     if (hydra := _hydra_node(config)) is not None:
         labels.use_labels(labels.stored_labels(hydra))
     if GlobalHydra.instance().is_initialized():

@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pytorch_lightning as pl
 import torch
@@ -135,11 +135,10 @@ def shorten(config: DictConfig) -> DictConfig | None:
 
 
 NODES = {"MASTER_ADDR", "MASTER_PORT", "NODE_RANK"}
-
-
+Compile = Literal[False, "default", "reduce-overhead"]
 SIGNATURE = inspect.signature(pl.Trainer)
 COMPILE = inspect.Parameter(
-    "compile", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=bool | str
+    "compile", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Compile
 )
 
 
@@ -154,7 +153,7 @@ class Trainer(pl.Trainer):
 
     __signature__ = SIGNATURE.replace(parameters=[*SIGNATURE.parameters.values(), COMPILE])
 
-    def __init__(self, *, compile: bool | str = False, **arguments: Any) -> None:
+    def __init__(self, *, compile: Compile = False, **arguments: Any) -> None:
         """Create Lightning's trainer, without the argument `compile`."""
         super().__init__(**arguments)
 

@@ -1,14 +1,13 @@
 """Check that a study can be judged: before its runs, and when its evidence is loaded."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from ablate.errors import UserError, likely
 from ablate.evidence.checks import ABOUT, check_kept
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Claim, Levels, Shown, Study
-from ablate.metric.table import METRICS
+from ablate.evidence.types import Levels, Study
 from ablate.phrases import listed, name_of
 from ablate.verdict.kinds import KINDS, kind_of
 
@@ -22,8 +21,7 @@ USES = {
     "minus": tuple(name for name in KINDS if name not in ("exact", "stability")),
     "predicted": ("equivalence", "superiority"),
 }
-# axis of a figure over layers, and its metrics
-LAYER, GRADIENTS = "layer", ("gradient/first", "gradient/last")
+LAYER = "layer"  # axis of a figure of gradient norms
 # Pairs of levels that apply to the same run, so that they must not contradict each other.
 TOGETHER = [(part, arm) for part in ("where", "minus") for arm in ("treatment", "baseline", "over")]
 
@@ -59,7 +57,8 @@ def _problems(study: Study) -> Iterator[str]:
     yield from (f".{key}=[]: it must not be empty" for key, items in lists.items() if not items)
     factors = study["factors"]
     for number, figure in enumerate(study.get("figures", []), start=1):
-        yield from (f".figures, number {number}{x}" for x in _of_figure(figure, factors))
+        levels = {figure["over"], *figure["where"]} - {LAYER}
+        yield from (f".figures, number {number}{x}" for x in _levels(levels, factors))
     yield from (f".match: {problem}" for problem in match_problems(study))
     names = [name_of(claim) for claim in study["claims"]]
     yield from (f".{problem}" for problem in _of_design(study))
@@ -80,57 +79,34 @@ def _of_claim(claim: Any, factors: list[str]) -> Iterator[str]:
     for part in ("where", "treatment", "baseline", "minus", "loses"):
         yield from (f"{part}{problem}" for problem in _levels(claim.get(part, {}), factors))
     yield from _together(claim)
-    yield from _range(claim)
     for key, kinds in USES.items():
         if claim.get(key) and kind not in kinds:
             which = f"the key `{key}`, which is for {listed([*kinds])}"
             yield f"kind={kind} does not use {which}: remove it"
-    if (planned := claim.get("plan_for")) is not None:
-        within = kind in CONTROLLED
-        if not (-margin < planned < margin if within else planned >= margin):
-            allowed = "an effect within" if within else "an effect of at least"
-            yield f"plan_for={planned}; {kind} needs {allowed} the margin, {margin:g}"
     yield from kind_of(claim).problems(claim, factors)
 
 
-def _of_design(study: Study) -> Iterator[str]:
-    """Yield what is wrong with the claims of a study of combinations.
-
-    They compare two levels of a factor, over all recipes.
+def _of_design(study: Any) -> Iterator[str]:
+    """Yield what is wrong with a study of combinations, whose claims compare two levels of a
+    factor, over all recipes.
     """
-    for claim in study["claims"] if study.get("design") else ():
-        given: Mapping[str, object] = claim
-        for key in ("where", "minus", "over", "loses"):
-            if given.get(key):
-                yield (
-                    f"claims, {claim['id']}: {key}={given[key]} has no meaning for "
-                    "design=combinations, because every recipe has random levels of the other "
-                    "factors; remove it"
-                )
-        factors = {*claim["treatment"], *claim["baseline"]}
-        if len(factors) != 1 or not factors <= {*study["levels"]} or claim["kind"] in NO_ARMS:
-            yield (
-                f"claims, {claim['id']}: kind={claim['kind']}, treatment={claim['treatment']} and "
-                f"baseline={claim['baseline']}; with design=combinations a claim compares two "
-                f"levels of one of {', '.join(study['levels'])}, and is no trend and not exact"
-            )
-    for key in ("tune", "match", "screen"):
-        if study.get("design") and study.get(key):
-            yield f"{key} has no meaning for design=combinations; remove it"
-
-
-def _range(claim: Claim) -> Iterator[str]:
-    """Yield what is wrong with a margin that is as large as the whole range of the metric."""
-    metric = METRICS.get(claim["metric"].rpartition("/")[2])
-    if metric is None or metric.best is None or claim["kind"] in ("exact", "trend"):
+    if not study.get("design"):
         return
-    if isinstance(metric.wrong, float) and claim["margin"] >= (
-        whole := abs(metric.best - metric.wrong) * (2 if claim["minus"] else 1)
-    ):
-        yield (
-            f"margin={claim['margin']:g}, but {metric.name} differs by at most {whole:g}, so that "
-            "the claim could come out in one way only; allowed is a smaller margin"
-        )
+    yield from (
+        f"{key} has no meaning for design=combinations; remove it"
+        for key in ("tune", "match", "screen")
+        if study.get(key)
+    )
+    for claim in study["claims"]:
+        keys = [key for key in ("where", "minus", "over", "loses") if claim.get(key)]
+        factors = {*claim["treatment"], *claim["baseline"]}
+        compares = len(factors) == 1 and factors <= {*study["levels"]}
+        if keys or not compares or claim["kind"] in NO_ARMS:
+            yield (
+                f"claims, {claim['id']}: with design=combinations a claim compares two levels of "
+                f"one of {', '.join(study['levels'])} over all recipes; it is no trend, not exact, "
+                "and has no where, minus, over or loses"
+            )
 
 
 def _levels(levels: Iterable[str], factors: list[str]) -> Iterator[str]:
@@ -151,29 +127,11 @@ def _together(claim: Any) -> Iterator[str]:
                     f"{part} has {key}={claim[part][key]}, but {other} has {key}={levels[key]}; "
                     "remove the level from one of them"
                 )
-    if claim["minus"] and claim["minus"].items() <= claim["where"].items():
-        yield (
-            f"minus={claim['minus']} has only levels that are also in where={claim['where']}; give "
-            "minus other levels"
-        )
-
-
-def _of_figure(figure: Shown, factors: list[str]) -> Iterator[str]:
-    if figure["over"] == LAYER and figure["metric"] not in GRADIENTS:
-        yield (
-            f": metric={figure['metric']} cannot be drawn over={LAYER}; choose "
-            f"metric={' or '.join(GRADIENTS)}, or another over"
-        )
-    over = {} if figure["over"] == LAYER else {figure["over"]: None}
-    yield from _levels(over | figure["where"], factors)
 
 
 def match_problems(study: Study) -> Iterator[str]:
-    """Yield what is wrong with the key `match` of a study.
-
-    A match chooses the width of each arm so that all arms have equally many parameters. It must
-    name the arm to which all other arms are matched. The key that it changes must not be a factor
-    of the study.
+    """Yield what is wrong with the key `match` of a study: it must name the arm to which all other
+    arms are matched, and the key that it changes must not be a factor of the study.
     """
     match, factors = study.get("match"), study["factors"]
     if match is None:

@@ -8,8 +8,9 @@ import pytest
 
 from ablate.config.check import load
 from ablate.config.construct import parameters
-from ablate.config.limits import PLAIN, alternatives, argument_types
+from ablate.config.limits import PLAIN, argument_types
 from ablate.config.location import CONF
+from lab.keys import alternatives
 
 TARGETS = sorted(
     {

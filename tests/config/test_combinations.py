@@ -85,7 +85,7 @@ STUDY = {
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"where": {"ffn": "relu"}}, "where="),
+        ({"where": {"ffn": "relu"}}, "no where"),
         ({"treatment": {"ffn": "relu"}}, "two levels of one"),
         ({"kind": "exact"}, "not exact"),
     ],

@@ -9,8 +9,6 @@ from omegaconf import OmegaConf
 from ablate.cli.process import exit_statuses
 from ablate.config.check import check
 from ablate.config.construct import construct
-from ablate.config.location import CONF
-from ablate.config.settle import settle
 from ablate.errors import UserError
 from ablate.train.resolve import resolve
 
@@ -29,7 +27,6 @@ from ablate.train.resolve import resolve
         ("model.dropout=null", "model.dropout=null"),
         ("model.d_model=wide", "model.d_model=wide"),
         ("tokenizer.vocab_size=1048577", "tokenizer.vocab_size=1048577"),
-        ("optimizer.betas=[0.9,1]", "optimizer.betas"),
         ("optimizer.lr=nan", "optimizer.lr=nan"),
         ("paths.results=~/runs", "paths.results=~/runs"),
         ("seed=-1", "seed=-1"),
@@ -47,7 +44,7 @@ from ablate.train.resolve import resolve
         ("trainer.devices=0", "trainer.devices"),
         ("trainer.num_nodes=2", "NODE_RANK"),
         ("trainer.precision=banana", "trainer.precision"),
-        ("++trainer.max_time=00:00:00:00", "trainer.max_time"),
+        ("++trainer.limit_train_batches=0", "trainer.limit_train_batches"),
         ("++trainer.max_steps=5", "set budget.steps=5"),
         ("++trainer.limit_predict_batches=1", "data.n_test"),
         ("++trainer.gradient_clip_algorithm=value", "gradient_clip_val"),
@@ -76,18 +73,6 @@ def test_only_the_runs_that_tune_a_nuisance_may_test_nothing(compose):
     assert check(compose("+experiment=preln_vs_postln", "test_splits=[]")) is None
     with pytest.raises(UserError, match="test_splits"):
         check(compose("+experiment=preln_vs_postln", "test_splits=[]", "study.tune=null"))
-
-
-@pytest.mark.parametrize(
-    "words",
-    [("~trainer.devices",), ("~optimizer.betas=[0.9,0.98]",), ("~logger.csv.name", "logger=csv")],
-)
-def test_a_removed_key_of_a_component_gets_no_default_of_a_library(words):
-    key = words[0].lstrip("~").partition("=")[0]
-    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-        config = hydra.compose("config", [*words], return_hydra_config=True)
-        with pytest.raises(UserError, match=key):
-            settle(config)
 
 
 def leave_debugger():

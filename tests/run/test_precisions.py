@@ -10,7 +10,6 @@ import yaml
 from pytorch_lightning.plugins.precision import MixedPrecision
 from pytorch_lightning.trainer.connectors.accelerator_connector import _AcceleratorConnector
 
-from ablate.config.limits import PRECISIONS
 from ablate.config.settle import settle_precision
 from ablate.errors import UserError
 from ablate.task import Evaluation
@@ -25,6 +24,7 @@ TASKS = {
     "denoising": ("task=denoising",),
 }
 TYPES = {torch.float64, torch.int64}
+PRECISIONS = ("32-true", "bf16-mixed", "16-mixed", "bf16-true", "16-true", "64-true")
 
 
 @pytest.fixture

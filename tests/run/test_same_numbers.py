@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from ablate.config.construct import construct
-from ablate.config.limits import PRECISIONS
 from ablate.train.resolve import resolve
 from ablate.train.restore import restore, score
 from ablate.train.run import run
@@ -18,6 +17,7 @@ TASKS = {
 }
 FEW = [("bf16-mixed", "translation"), ("64-true", "language_model")]
 # every precision, and every task
+PRECISIONS = ("32-true", "bf16-mixed", "16-mixed", "bf16-true", "16-true", "64-true")
 MORE = [*zip(PRECISIONS, [*TASKS, *TASKS], strict=False)]
 
 
