@@ -195,9 +195,10 @@ def report():
     """Make evidence and return its report.md, without figures."""
     from ablate.report.write import markdown
     from ablate.verdict.conclude import conclude
+    from ablate.words.answer import with_words
 
     def write(*arguments, contest=(), **changes):
         made = make_evidence(*arguments, **changes)
-        return markdown(made, conclude(made), contest=contest)
+        return markdown(made, with_words(conclude(made)), contest=contest)
 
     return write
