@@ -77,7 +77,6 @@ SHARED = {
     "source": "language code of the source",
     "target": "language code of the target",
     "root": "folder with the unpacked files of the data set; missing files are downloaded",
-    "download_to": "folder for downloaded files",
     "url": "address that the files are downloaded from",
     "accelerator": "device that trains: cpu, gpu, mps, or auto",
     "devices": "number of devices, or a list of GPU indices such as [0,1]",

@@ -41,7 +41,6 @@ from ablate.train.resolve import resolve
         ("task=masked_language_model model=encoder_only loss=padding_counted", "loss"),
         ("data=shakespeare", "data"),
         # of the trainer, which Lightning would refuse later or ignore
-        ("trainer.devices=0", "trainer.devices"),
         ("trainer.num_nodes=2", "NODE_RANK"),
         ("trainer.precision=banana", "trainer.precision"),
         ("++trainer.limit_train_batches=0", "trainer.limit_train_batches"),
