@@ -5,6 +5,7 @@ Characters that cannot be encoded are printed as escapes.
 """
 
 import io
+import os
 import pkgutil
 import sys
 from importlib import import_module

@@ -157,12 +157,26 @@ Size = Annotated[int, COUNT]  # fits into 32 bits
 
 NOT_EMPTY = Limit("not be empty", lambda value: not isinstance(value, Collection) or len(value) > 0)
 
-# Limits of arguments that have no annotation and that Lightning accepts, although they would train
-# nothing or fail later. The source code of the built-in corpus must not change, because it is part
-# of the identity of its text.
+BETAS = Limit(
+    "have 2 items, each at least 0 and below 1, such as [0.9,0.98]",
+    lambda value: value is None or (len(value) == 2 and all(0 <= beta < 1 for beta in value)),
+)
+TIME = Limit(
+    "be longer than no time",
+    lambda value: (
+        value is None or any(x in "123456789" for x in str(value)) and "-" not in str(value)
+    ),
+)
+
+# Limits of arguments that have no annotation and that torch refuses only in the run, or Lightning
+# accepts, although they would train nothing or fail later. The source code of the built-in corpus
+# must not change, because it is part of the identity of its text.
 FOREIGN: tuple[tuple[str, Limit], ...] = (
     *((f"data.n_{split}", PAIRS) for split in ("train", "validation", "test", "test_long")),
-    ("optimizer.lr", Range(0)),
+    *((f"optimizer.{key}", Range(0)) for key in ("lr", "eps", "weight_decay")),
+    ("optimizer.betas", BETAS),
+    ("trainer.gradient_clip_val", Range(0)),
+    ("trainer.max_time", TIME),
     *((f"trainer.{key}", COUNT) for key in ("accumulate_grad_batches", "check_val_every_n_epoch")),
     ("trainer.limit_train_batches", Range(0, above=True)),
     ("trainer.val_check_interval", Range(0, above=True)),

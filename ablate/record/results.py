@@ -103,7 +103,7 @@ def read_sealed(path: Path) -> Any:
         FileNotFoundError: the file does not exist.
         UserError: the file was changed after it was written.
     """
-    record = None
+    record: Any = None
     with suppress(ValueError):
         record = json.loads(path.read_text(encoding="utf-8"))
     if not check_seal(record):

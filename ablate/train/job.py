@@ -151,7 +151,7 @@ def build_model(job: Job, data: TextData) -> Model:
     )
 
 
-def precision_plugin(precision: str, device: str | torch.device) -> Precision:
+def precision_plugin(precision: Any, device: str | torch.device) -> Precision:
     """Return Lightning's plug-in for a resolved `trainer.precision`.
 
     The method `convert_module` gives a model the types of the run, and `forward_context` returns

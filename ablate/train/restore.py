@@ -281,8 +281,8 @@ def score(run: Restored, corpus: Corpus, split: str, cache_dir: str) -> dict[str
     evaluation = task.evaluation(data.languages[1], thorough=True).to(run.device)
     evaluation.begin(text)
     with torch.inference_mode():
-        for batch in data.evaluation_loader(split):
-            moved = move_data_to_device(batch, run.device)
+        for examples in data.evaluation_loader(split):
+            moved = move_data_to_device(examples, run.device)
             with run.precision.forward_context():
                 evaluation.update(run.model, moved, run.search, text)
     return evaluation.compute()
