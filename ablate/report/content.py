@@ -25,6 +25,7 @@ from ablate.verdict.types import INCONCLUSIVE, Combined, Entry, Verdict
 from ablate.words.answer import opening, seeds_needed
 from ablate.words.reasons import bounds, caveat_text
 
+FIGURES = ("gains", "effects", "combined", "curves")  # the first of them is named
 TRAINING = ("steps", "tokens_per_step", "short", "precision")  # not of a probe
 
 
@@ -177,7 +178,7 @@ def announce_report(console: Console, evidence: Evidence, verdict: Verdict, fold
     if advice := more_seeds(evidence, verdict):
         console.print(f"\n{advice}", soft_wrap=True)
     console.print(f"\nreport: {folder / 'report.md'}", soft_wrap=True)
-    pictures = (folder / f"figures/{name}.svg" for name in ("effects", "combined", "curves"))
+    pictures = (folder / f"figures/{name}.svg" for name in FIGURES)
     if picture := next(filter(Path.exists, pictures), None):
         console.print(f"picture: {picture}", soft_wrap=True)
 

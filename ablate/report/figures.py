@@ -9,18 +9,27 @@ from typing import NamedTuple
 from matplotlib.figure import Figure as Picture
 
 from ablate.config.labels import arm_label, factor_label, option_name, texts_of_task
+from ablate.config.screen import BASELINE, FACTOR
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import UNSTABLE, by_label, value
-from ablate.evidence.types import Curve, Run, Shown
+from ablate.evidence.types import Curve, Run, Screen, Shown
 from ablate.metric.table import metric_of
 from ablate.phrases import listed, percent
 from ablate.record.label import value_text
 from ablate.report.draw import Points, draw_curves, draw_levels, style
-from ablate.report.forest import Panel, Row, draw_effects, draw_forest, gain_row, has_effect
+from ablate.report.forest import (
+    Panel,
+    Row,
+    draw_effects,
+    draw_forest,
+    draw_gains,
+    gain_row,
+    has_effect,
+)
 from ablate.report.tables import by_effect, named_metric
 from ablate.verdict.stored import at_each_budget
 from ablate.verdict.study_checks import LAYER
-from ablate.verdict.types import LARGEST, LEVEL, Combined, Verdict
+from ablate.verdict.types import LARGEST, LEVEL, Combined, Entry, Verdict
 
 NORM = re.compile(r"/(encoder|decoder)\.(\d+)$")  # the end of the metric of a layer
 FOREIGN = re.compile(r"[^\w.+=,-]", re.ASCII)  # characters that are replaced in file names
@@ -28,6 +37,10 @@ EFFECTS = (
     "Difference between the arms of each claim. A mark is the mean over seeds, and its line the "
     "{level}% confidence interval; a thick line is the narrower interval that decides whether arms "
     "are equal. Each open circle is one seed. The claimed direction is to the right."
+)
+GAINS = (
+    "Gain of every variant over the baseline. A mark is the mean over seeds, with its {level}% "
+    "confidence interval, not corrected for the number of variants. Dashed: the margin."
 )
 COMBINED = (
     "Gain of every change. A mark is the gain at the best learning rates, with its {level} "
@@ -101,17 +114,33 @@ def expected_gains(result: Combined) -> list[Row]:
 
 
 def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
-    """Yield a figure of the effects of all claims; of a screen, which has many, with the largest
-    effect first, and after all steps only.
-    """
-    claims = [*filter(has_effect, at_each_budget(verdict["claims"]))]
-    if evidence.study.get("screen"):
-        claims = [*filter(has_effect, verdict["claims"])]
-        claims.sort(key=lambda claim: -(claim["effect"] or 0.0))
+    """Yield a figure of the gains of the variants of a screen, and one of all other effects."""
+    screen, gains, others = evidence.study.get("screen"), list[Row](), list[Entry]()
+    for claim in verdict["claims"]:
+        found = [*_gain(claim, screen)] if screen else []
+        gains += found
+        others += [] if found else [claim]
+    if screen and gains:
+        caption = GAINS.format(level=percent(1 - screen["alpha"]))
+        yield Figure("gains", "answers", caption, partial(draw_gains, gains, screen))
+    claims = [*filter(has_effect, at_each_budget(others))]
     levels = dict.fromkeys(percent(1 - claim["alpha"]) for claim in claims)
     if claims:
         caption = EFFECTS.format(level=listed([*levels]))
         yield Figure("effects", "answers", caption, partial(draw_effects, claims))
+
+
+def _gain(claim: Entry, screen: Screen) -> Iterator[Row]:
+    """Yield the gain of a variant over the baseline, if a claim compares them by the metric of the
+    screen.
+    """
+    arms = [claim[side].get(FACTOR) for side in ("treatment", "baseline")]
+    if claim["metric"] == screen["metric"] and BASELINE in arms and has_effect(claim):
+        is_loss = (claim["better"] != screen["better"]) != (arms[0] == BASELINE)
+        sign = -1.0 if is_loss else 1.0
+        ends = sorted(sign * end for end in claim["interval"] or ())
+        name = arm_label({FACTOR: arms[arms[0] == BASELINE]})
+        yield Row(name, sign * (claim["effect"] or 0.0), ends)
 
 
 def _trends(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:

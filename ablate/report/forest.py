@@ -1,7 +1,7 @@
 """Draw forest plots: a row for each estimate, with its interval and its single values."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +10,8 @@ from matplotlib.figure import Figure
 
 from ablate.config.labels import arm_label, factor_label
 from ablate.evidence.outcome import CHANGED
+from ablate.evidence.types import Screen
+from ablate.metric.table import metric_of
 from ablate.phrases import grouped
 from ablate.report.draw import GRID, LABEL, LINE, WIDTH, folded
 from ablate.report.marks import INK, MARKS
@@ -128,6 +130,19 @@ def draw_effects(claims: Sequence[Entry], places: Sequence[str] = ()) -> Figure:
         if (predicted := claim.get("predicted")) and claim["kind"] != "equivalence":
             rows.append(gain_row("predicted", **predicted))
     return draw_forest([Panel(label, rows, sides) for (label, sides, _), rows in panels.items()])
+
+
+def draw_gains(rows: Iterable[Row], screen: Screen) -> Figure:
+    """Draw the gains of the variants of a screen, the largest first; gains of the same size share a
+    panel.
+    """
+    label, margin = f"gain over the baseline, {metric_of(screen['metric']).axis}", screen["margin"]
+    panels: dict[int, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: -(row.effect or 0.0)):
+        largest = max(map(abs, (*row.interval, row.effect or 0.0, margin or 1e-12)))
+        panels.setdefault(round(math.log10(largest)), []).append(row)
+    sides = (-margin, margin) if margin else ()
+    return draw_forest([Panel(label, panel, sides) for panel in panels.values()])
 
 
 def has_effect(claim: Entry) -> bool:

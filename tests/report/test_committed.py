@@ -20,6 +20,7 @@ COMMITTED = sorted(path.parent for path in EXPERIMENTS.glob("*/study.json"))
 # one figure of each kind at least; drawing all of them takes minutes
 DRAWN = (
     "head_cost",
+    "modern_second_corpus",
     "norms_by_rate",
     "preln_vs_postln",
     "preln_vs_postln_depth",

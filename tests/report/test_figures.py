@@ -1,5 +1,7 @@
 """Figures: named axes, readable letters, nothing on top of each other, right numbers."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -11,7 +13,9 @@ from ablate.report.draw import curve_table, draw_levels, style
 from ablate.report.figures import figures
 from ablate.report.forest import draw_effects
 from ablate.verdict.conclude import conclude
+from ablate.verdict.stored import read_verdict
 
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 pytestmark = pytest.mark.xdist_group("report")  # one process makes the evidence of every kind
 
 
@@ -69,24 +73,21 @@ def test_effects_show_interval_margin_and_every_seed(evidence):
     assert claim["verdict"] in [text.get_text() for text in axes.texts]
 
 
-def test_the_largest_effect_of_a_screen_stands_first(evidence):
-    claims = [
-        {"id": metric, "metric": metric, "margin": 0.0} for metric in ("test/bleu", "val/bleu")
-    ]
-    made = evidence(claims=claims)
-    screened = evidence(claims=claims, screen={"metric": "test/bleu", "better": "higher"})
-
-    def effects(study):
-        with style():
-            panels = drawn(study)["effects"].picture.get_axes()
-        return [
-            line.get_xdata()[0]
-            for axes in panels
-            for line in axes.get_lines()
-            if line.get_ms() == 6.5
-        ]
-
-    assert effects(screened) == sorted(effects(made), reverse=True) != effects(made)
+def test_the_gains_of_a_screen_are_those_of_its_arms_the_largest_first():
+    """Claims that a variant is better and claims that it is worse have the same sign."""
+    folder = EXPERIMENTS / "modern_second_corpus"
+    verdict = read_verdict(folder / "verdict.json")
+    (gains,) = (f for f in figures(Evidence.load(folder), verdict) if f.name == "gains")
+    shown = {}
+    for axes in all_axes(gains):
+        effects = [line.get_xdata()[0] for line in axes.get_lines() if line.get_ms() == 6.5]
+        assert effects == sorted(effects, reverse=True)
+        names = (label.get_text() for label in axes.get_yticklabels())
+        shown |= dict(zip(names, effects, strict=True))
+    loss = {arm["label"]: arm["metrics"]["test/bpb"]["mean"] for arm in verdict["arms"]}
+    baseline = loss.pop("the baseline")
+    assert {claim["better"] for claim in verdict["claims"]} == {"higher", "lower"}
+    assert shown == pytest.approx({arm: baseline - each for arm, each in loss.items()}, abs=0.01)
 
 
 def test_the_predicted_gain_stands_below_the_reached_gain(evidence):
