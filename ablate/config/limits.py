@@ -178,7 +178,7 @@ FOREIGN: tuple[tuple[str, Limit], ...] = (
     ("trainer.gradient_clip_val", Range(0)),
     ("trainer.max_time", TIME),
     *((f"trainer.{key}", COUNT) for key in ("accumulate_grad_batches", "check_val_every_n_epoch")),
-    ("trainer.limit_train_batches", Range(0, above=True)),
+    *((f"trainer.limit_{split}_batches", Range(0, above=True)) for split in ("train", "val")),
     ("trainer.val_check_interval", Range(0, above=True)),
 )
 

@@ -14,6 +14,7 @@ from ablate.model import WITHOUT_CAUSAL_MASK
 from ablate.model.attention import Kernel
 from ablate.model.attention.multi_head import Attention, CrossAttention, SelfAttention
 from ablate.model.base import Model
+from ablate.model.block import Block
 from ablate.model.dropout import Rates
 from ablate.model.embedding import Embedding, Table
 from ablate.model.feed_forward import FeedForward
@@ -25,7 +26,7 @@ from ablate.model.parametrisation import Parametrisation
 from ablate.model.position import Position
 from ablate.model.projections import Projections
 from ablate.model.residual import Depth, Residual
-from ablate.model.stack import Block, Stack
+from ablate.model.stack import Stack
 from ablate.model.sublayer import Sublayer
 from ablate.model.values import Values
 

@@ -38,7 +38,7 @@ def test_empty_lines_at_the_end_are_no_sentences(tmp_path, end):
 
 @pytest.mark.parametrize(
     ("theirs", "named"),
-    [("a\nb\n", "x.en has 3 lines and .*x.de has 2"), ("a\n \u2003\n\n", "x.de: line 2 is empty")],
+    [("a\nb\n", "x.en has 3 lines and .*x.de has 2"), ("a\n \u2003\nc\n", "x.de: line 2 is empty")],
 )
 def test_lines_without_a_partner_are_refused(tmp_path, theirs, named):
     src, tgt = file(tmp_path, b"a\nb\nc\n", "x.en"), file(tmp_path, theirs.encode(), "x.de")

@@ -36,7 +36,7 @@ def test_names_of_modules_and_classes_in_texts_are_names_of_something():
     from ablate.config import check
     from ablate.record import identity
 
-    named = (check.INTERFACES, check.FACTORIES, check.NAMED)
+    named = (check.INTERFACES, check.NAMED)
     for name in (name for names in named for name in names.values()):
         assert isinstance(get_object(name), type), name
     for name in (*identity.ENTRY_MODULES, identity.EVALUATE, *identity.UNEXECUTED):

@@ -33,7 +33,8 @@ def gpus(monkeypatch):
 
 def config(devices=1, n_jobs=None):
     trainer = {"accelerator": "gpu", "devices": devices}
-    return OmegaConf.create({"n_jobs": n_jobs, "threads": 1, "trainer": trainer})
+    given = {"n_jobs": n_jobs, "threads": 1, "trainer": trainer, "logger": None}
+    return OmegaConf.create(given)
 
 
 def local(per_gpu=1, mps=False):
