@@ -16,7 +16,8 @@ from ablate.verdict.stored import RESULT
 from lab.index import index
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
-COMMITTED = sorted(path.parent for path in EXPERIMENTS.glob("*/study.json"))
+# a folder without a verdict has a part of the runs of a study
+COMMITTED = sorted(path.parent for path in EXPERIMENTS.glob("*/verdict.json"))
 # one figure of each kind at least; drawing all of them takes minutes
 DRAWN = (
     "head_cost",
