@@ -130,7 +130,7 @@ def act_as_command(module: str, arguments: Sequence[str]) -> None:
 
 def write_output_to(path: Path) -> None:
     """Append standard output and standard error of this process to a file."""
-    with path.open("a") as file:
+    with path.open("a", encoding="utf-8") as file:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
             os.dup2(file.fileno(), stream.fileno())
