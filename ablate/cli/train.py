@@ -12,6 +12,7 @@ import yaml
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
@@ -85,7 +86,8 @@ def read_words(words: Sequence[str]) -> argparse.Namespace:
     scale=smoke becomes the smoke test that fits the experiment.
 
     Raises:
-        UserError: an override has a list of options where only one option can be chosen.
+        UserError: an override has a list of options where only one option can be chosen, or
+            several values in a command without -m.
     """
     given, after_flags = get_args_parser().parse_known_args(words)
     given.overrides += after_flags
@@ -101,7 +103,17 @@ def read_words(words: Sequence[str]) -> argparse.Namespace:
                 f"{word}: give one option of {key}, without brackets; only {', '.join(LISTED)} "
                 "take a list"
             )
+    if not given.multirun:
+        _check_single_run(given.overrides)
     return given
+
+
+def _check_single_run(words: Sequence[str]) -> None:
+    """Raise a UserError if an override of a command without -m has several values."""
+    several = [word for word in words if "," in word or "(" in word]  # parsing takes its time
+    for override in OverridesParser.create().parse_overrides(several):
+        if override.is_sweep_override():
+            raise UserError(f"{override.input_line}: for a run per value, add -m")
 
 
 def fitted(words: Sequence[str], config_dir: str | None = None) -> list[str]:

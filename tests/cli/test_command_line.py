@@ -1,5 +1,6 @@
 """The command line as a whole: which word is a command, what the help imports and says."""
 
+import re
 import subprocess
 import sys
 
@@ -87,3 +88,10 @@ def test_an_option_of_the_user_needs_a_name_of_its_own(tmp_path):
 @pytest.mark.parametrize("words", ["a=1 --cfg job b=2", "--cfg job a=1 b=2", "a=1 b=2 -m"])
 def test_flags_may_stand_among_overrides(words):
     assert read_words(words.split()).overrides == ["a=1", "b=2"]
+
+
+@pytest.mark.parametrize("word", ["model/position=sinusoidal,learned", "seed=range(3)"])
+def test_several_values_need_a_sweep(word):
+    assert read_words([word, "-m"]).overrides == [word]
+    with pytest.raises(UserError, match=re.escape(word)):
+        read_words([word])
