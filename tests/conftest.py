@@ -38,7 +38,7 @@ SMALL = (
     "validation_search.max_extra=1",
 )
 LONGEST = {"verdict", "site", "parts", "committed", "sweep/test_question"}  # of a few tests
-TENTH_SECONDS = 480  # of the slow tests at a commit
+TENTH_SECONDS = 300  # of the slow tests at a commit
 START = time.monotonic()
 
 
