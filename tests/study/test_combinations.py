@@ -78,6 +78,14 @@ def test_errors_cover_the_choice_of_the_text():
     assert both == pytest.approx(0.95, abs=0.03) and recipes_alone < 0.6
 
 
+def test_a_text_without_effect_adds_nothing():
+    """What blocks of a run vary by chance is in the errors over recipes already."""
+    blocks = np.random.default_rng(0).standard_normal((len(RUNS.levels), 400))
+    scores = np.concatenate((blocks.mean(1, keepdims=True), blocks), 1)
+    recipes_alone = average_effects(RUNS, scores)
+    assert with_text(recipes_alone).error == pytest.approx(recipes_alone.error[:, :1], rel=0.1)
+
+
 @pytest.mark.parametrize(("recipes", "quantity"), [(0, "effect"), (1, "error")])
 def test_a_level_with_too_few_runs_is_not_estimated(recipes, quantity):
     kept = np.isin(RUNS.recipe, np.flatnonzero(PLAN.levels[:, 2] == 2)[:recipes])
@@ -96,6 +104,12 @@ def test_tuned_effects_compare_levels_at_their_best_rates():
     for optimizer, level in itertools.product((0, 1), (0, 1)):
         recipe = np.array([optimizer, level, 0, 0, 0])
         assert best_rate(RUNS, scores[:, 0], recipe) == level
+
+
+def test_the_factor_of_the_rates_is_compared_at_the_best_rate_of_each_level():
+    scores = of_levels(RUNS, lambda a, b, c, d, r: [[0.2, 0.0], [0.1, 0.5]][a][r], 1e-6)
+    tuned = tuned_effects(RUNS, scores, scores, 0, factor=0)
+    assert tuned.effect[:, 0] == pytest.approx([0.1], abs=1e-3)
 
 
 def test_interaction_beyond_noise_is_measured():
@@ -124,6 +138,13 @@ def test_a_pair_that_interacts_is_found_and_tested():
     assert best.effect == pytest.approx(0.3, abs=0.1) and best.p < 0.001
     null = strongest_pairs(RUNS, of_levels(RUNS, lambda *levels: 0.0, 0.05)[:, 0])
     assert min(test.p for test in null) > 0.05
+
+
+def test_the_half_that_finds_a_pair_does_not_test_it():
+    scores = of_levels(RUNS, lambda a, b, c, d, r: 0.3 * b * (c == 2), 0.05)[:, 0]
+    noise = of_levels(RUNS, lambda *levels: 0.0, 0.05)[:, 0]
+    best = strongest_pairs(RUNS, np.where(RUNS.half == 0, scores, noise))[0]
+    assert best.selected == pytest.approx(0.3, abs=0.1) and abs(best.effect) < 0.1
 
 
 def test_the_prediction_takes_the_best_levels():

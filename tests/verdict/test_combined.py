@@ -9,6 +9,7 @@ import pytest
 from ablate.config.combinations import plan_of, recipes
 from ablate.evidence.folder import Evidence
 from ablate.report.content import combined_lines as sentences
+from ablate.verdict.conclude import conclude
 from ablate.verdict.designs import combined
 from ablate.verdict.kinds import kind_of
 
@@ -43,7 +44,8 @@ def run(number, levels, name, seed, loss, status="finished"):
     metrics = {"test/bpb": loss, "test/nll": loss, "val/nll": loss, "unigram_nll": 4.0}
     return {
         **{"cell": number, "identity": str(number), "seed": seed, "status": status},
-        **{"levels": levels, "arm": name, "metrics": metrics, "error": ""},
+        **{"levels": levels, "arm": name, "metrics": metrics, "error": "", "reused": False},
+        **{"ended": 2e9, "curve": {}, "versions": {}},
     }
 
 
@@ -56,7 +58,13 @@ def evidence(loss, claims, failed=lambda run: False):
         score = 2.0 + loss(recipe.levels) + 0.01 * rng.standard_normal()
         status = "diverged" if failed(recipe) else "finished"
         runs.append(run(number, recipe.levels, recipe.name, recipe.seed, score, status))
-    study = {**DESIGN, "factors": [*DESIGN["levels"], "rate"], "claims": claims, "seeds": 120}
+    study = {
+        **DESIGN,
+        "factors": [*DESIGN["levels"], "rate"],
+        "claims": claims,
+        "seeds": 120,
+        "fixed": [],
+    }
     return Evidence.made_up(study, runs)
 
 
@@ -91,6 +99,8 @@ def test_an_effect_counts_the_blocks_of_the_text_and_says_so():
     assert after.effect == pytest.approx(before.effect)
     assert after.error == pytest.approx(np.hypot(before.error, apart.std(ddof=1) / 20**0.5))
     assert (before.noise, after.noise) == (("runs",), ("runs", "blocks of text"))
+    caveats = [conclude(each)["caveats"] for each in (alone, replace(alone, statistics=blocks))]
+    assert ["seeds_only" in [x["code"] for x in y] for y in caveats] == [True, False]
 
 
 def test_levels_that_fail_at_different_rates_leave_the_claim_undecided():
