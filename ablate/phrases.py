@@ -13,6 +13,15 @@ def probability(value: float | None) -> str:
     return NOTHING if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
+def deviation(value: float | None) -> str:
+    """Return a deviation from 0 with three digits, or as a whole number if it is large; JSON has no
+    NaN, so that None stands for it.
+    """
+    if value is None:
+        return "NaN"
+    return f"{value + 0.0:,.0f}" if 999.5 <= abs(value) < 1e9 else f"{value + 0.0:.3g}"
+
+
 def percent(level: float) -> str:
     """Return a confidence level as a percentage without its sign, such as "95" or "97.5"."""
     return f"{100 * level:.6g}"

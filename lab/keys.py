@@ -87,8 +87,7 @@ SHARED = {
     "val_check_interval": "batches between validations; set `budget.validate_every` instead",
     "check_val_every_n_epoch": "epochs between validations; null: count batches across epochs",
     "accumulate_grad_batches": "number of batches whose gradients make up one optimiser step; "
-    "every batch has the same weight, whatever its number of tokens; the last step of an epoch may "
-    "have fewer batches, and its gradient is the mean over these batches",
+    "every batch has the same weight; the last step of an epoch may have fewer batches",
     "gradient_clip_val": "larger norms of the gradient are reduced to this norm; null: no clipping",
     "log_every_n_steps": "optimiser steps between two logged values of training metrics",
     "enable_progress_bar": "whether a progress bar is shown",

@@ -17,12 +17,21 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import by_label
 from ablate.evidence.types import Levels
 from ablate.metric.table import METRICS, NOTHING, Metric, metric_in_words, metric_of
-from ablate.phrases import grouped, listed, name_of, number_of, percent, probability, text
+from ablate.phrases import (
+    deviation,
+    grouped,
+    listed,
+    name_of,
+    number_of,
+    percent,
+    probability,
+    text,
+)
 from ablate.record.label import value_text
 from ablate.verdict.kinds import kind_of
 from ablate.verdict.stored import at_each_budget
 from ablate.verdict.types import Combined, CombinedChange, Entry, Verdict
-from ablate.words.answer import claim_metric, deviation, direction, graded, unit_of
+from ablate.words.answer import claim_metric, direction, graded, unit_of
 
 # metrics that are shown after those of the claims, if the runs have them
 USUAL = ("test/bleu", "test/nll", "test_long/bleu", "measure/microseconds", "measure/bytes")

@@ -13,7 +13,7 @@ from ablate.evidence.outcome import CHANGED
 from ablate.evidence.registration import shared_levels
 from ablate.evidence.types import Levels, Question
 from ablate.metric.table import Metric, metric_in_words
-from ablate.phrases import counted, in_sentence, listed, percent
+from ablate.phrases import counted, deviation, in_sentence, listed, percent
 from ablate.stats import above
 from ablate.verdict.types import (
     DIRECTION,
@@ -394,12 +394,3 @@ def _control(claim: Entry, answer: Answer) -> str:
         levels, distance = cases["elsewhere"]
         return FAILS.format(arm=in_sentence(levels), value=deviation(distance))
     return "The study has no case in which this check must fail."
-
-
-def deviation(value: float | None) -> str:
-    """Return a deviation from 0 with three digits, or as a whole number if it is large; JSON has no
-    NaN, so that None stands for it.
-    """
-    if value is None:
-        return "NaN"
-    return f"{value + 0.0:,.0f}" if 999.5 <= abs(value) < 1e9 else f"{value + 0.0:.3g}"
