@@ -20,34 +20,33 @@ Verdicts are not pooled: budgets share runs, and a few settings cannot estimate 
 settings. docs/explanation/headlines.md explains each rule by an example.
 """
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 
-from ablate.config.labels import arm_label, level_label, option_label
+from ablate.config.labels import factor_label
 from ablate.config.location import option_files
 from ablate.ledger.verdicts import Finding
 from ablate.phrases import listed
 from ablate.stats import at_most
-from ablate.verdict import stored
-from ablate.verdict.types import INCONCLUSIVE, REFUTED, SUPPORTED
+from ablate.verdict.stored import agree
+from ablate.verdict.types import INCONCLUSIVE, REFUTED, SUPPORTED, Entry
 
 MIXED, UNDECIDED = "mixed", "undecided"
 NOT_TESTABLE, NOT_TESTED = "not testable", "not tested"
 HEADLINES = (SUPPORTED, REFUTED, MIXED, UNDECIDED, NOT_TESTABLE, NOT_TESTED)
 ARTIFICIAL = "\n# text: artificial\n"  # comment in the YAML file of a corpus without real text
 
-Counted = Sequence[tuple[Finding, str]]  # each verdict, with the verdict of its whole setting
-READING, CONDITIONS = "the reading", "the conditions"
-STEPS, MARGIN = "the number of steps", "the margin"
+Setting = tuple[tuple[str, str], ...]  # the properties of a setting by their names
 NOUNS = {
+    "data": "the corpus",
+    "size": "the size of the model",
+    "arms": "what is compared",
     "model/residual": "the residual connections (Pre-LN or Post-LN)",
     "initial": "the initial values",
-    "probe.stack": "the stack",
     "tokenizer.vocab_size": "the size of the vocabulary",
-}  # config keys whose last part is not a noun, in words
+}  # names of properties in words, where the label of a factor is no noun
 
 
 @dataclass(frozen=True)
@@ -56,9 +55,9 @@ class Headline:
 
     Args:
         word: one of HEADLINES.
-        on: for a mixed result, the properties in which a supported and a refuted setting differ, or
+        reason: for a mixed result, in which properties a supported and a refuted setting differ, or
             the factor of a trend that reverses; for a claim that is not testable, the kind of
-            reason, such as "definition".
+            reason, such as "definition"; "" for any other result.
         deciding: the verdicts that determine the word: those at the longest budget of each setting.
         verdicts: for each verdict in `deciding`, the verdict of its setting, which combines all
             studies and replications in the setting.
@@ -70,7 +69,7 @@ class Headline:
     """
 
     word: str
-    on: str = ""
+    reason: str = ""
     deciding: tuple[Finding, ...] = ()
     verdicts: tuple[str, ...] = ()
     universal: bool = False
@@ -86,20 +85,9 @@ class Headline:
     @property
     def exploratory(self) -> bool:
         """Whether all verdicts that count are exploratory, so that the claim is undecided."""
-        return bool(self.deciding) and all(finding.exploratory for finding in self.deciding)
-
-    def where(self, verdict: str) -> list[str]:
-        """Return the settings in which the claim has the given verdict.
-
-        Each setting is described by its differences from the other settings of the claim.
-
-        Args:
-            verdict: a verdict such as "supported".
-        """
-        judged = zip(self.deciding, _settings(self.deciding), self.verdicts, strict=True)
-        chosen = [(finding, setting) for finding, setting, word in judged if word == verdict]
-        names = (", ".join(filter(None, each.values())) or f.experiment for f, each in chosen)
-        return [*dict.fromkeys(names)]
+        return bool(self.deciding) and all(
+            finding.answer["exploratory"] for finding in self.deciding
+        )
 
 
 def headline(
@@ -126,27 +114,26 @@ def headline(
         return Headline(UNDECIDED if gone else NOT_TESTED, missing=missing)
     if unasked and all(finding.remark for finding in findings):
         return Headline(NOT_TESTED, missing=missing)
-    settings = _by_setting(_counting(findings))
-    deciding = _real_text([_longest(setting) for setting in settings])
-    counted = [(finding, _settled(setting)) for setting in deciding for finding in setting]
-    chosen = tuple(finding for finding, _ in counted)
-    verdicts = tuple(verdict for _, verdict in counted)
+    tested = _by_setting(_real_text(_counting(findings)))
+    settled = {setting: _settled(group) for setting, group in tested.items()}
+    counted = [(each, settled[setting]) for setting, group in tested.items() for each in group]
+    deciding, verdicts = zip(*counted, strict=True)
     word = _combined({*verdicts, *(INCONCLUSIVE for _ in missing)})
     # a trend is an average over all levels
-    reversed_over = [_name(finding.arms) for finding in chosen if finding.reverses]
-    word = MIXED if word == SUPPORTED and reversed_over else word
+    trends = [finding.answer["over"] for finding in deciding if finding.reverses]
+    word = MIXED if word == SUPPORTED and trends else word
     final = REFUTED if universal and _has_counterexample(counted) else word
     result = Headline(
         word=final,
-        on=_strongest_contrast(counted) or reversed_over[0] if final == MIXED else "",
-        deciding=chosen,
+        reason=(_contrast(tested, settled) or _differ(trends[:1])) if final == MIXED else "",
+        deciding=deciding,
         verdicts=verdicts,
         universal=final == REFUTED != word,
         real_text=real_text,
         missing=missing,
     )
     if (real_text and result.artificial) or result.exploratory:
-        return replace(result, word=UNDECIDED, on="", universal=False)
+        return replace(result, word=UNDECIDED, reason="", universal=False)
     return result
 
 
@@ -156,7 +143,7 @@ def _combined(verdicts: set[str]) -> str:
     return UNDECIDED if INCONCLUSIVE in verdicts else next(iter(verdicts))
 
 
-def _has_counterexample(counted: Counted) -> bool:
+def _has_counterexample(counted: Sequence[tuple[Finding, str]]) -> bool:
     """Return whether at least one verdict refutes the claim after Bonferroni's correction.
 
     The correction is for the number of all statistical verdicts, because each of them could refute
@@ -166,45 +153,48 @@ def _has_counterexample(counted: Counted) -> bool:
     Args:
         counted: the verdicts, each with the verdict of its whole setting.
     """
-    tests = sum(bool(finding.p) for finding, _ in counted)
+    tests = sum(bool(finding.answer["p_look"]) for finding, _ in counted)
     return any(
-        word == finding.verdict == REFUTED and not finding.exploratory and _holds(finding, tests)
+        word == finding.verdict == REFUTED
+        and not finding.answer["exploratory"]
+        and _holds(finding.answer, tests)
         for finding, word in counted
     )
 
 
-def _holds(finding: Finding, tests: int) -> bool:
+def _holds(answer: Entry, tests: int) -> bool:
     """Return whether a verdict holds after Bonferroni's correction; an exact verdict always does.
 
     Args:
-        finding: the verdict.
+        answer: the claim with its verdict.
         tests: number of tests for which to correct.
     """
-    return not finding.p or at_most(finding.p[finding.verdict] * tests, finding.alpha)
+    p = answer["p_look"]
+    return not p or at_most(p[answer["verdict"]] * tests, answer["alpha"])
 
 
-def _settled(setting: Sequence[Finding]) -> str:
+def _settled(findings: Sequence[Finding]) -> str:
     """Return the verdict of one setting from all its tests: several studies, and replications.
 
     If some tests are undecided, the verdict of another test must hold after a correction for the
     number of tests, and its effect must agree with the undecided effects within chance.
     """
-    tries = [*setting, *(finding.fresh for finding in setting if finding.fresh)]
-    undecided = [finding for finding in tries if finding.verdict == INCONCLUSIVE]
-    decided = [finding for finding in tries if finding.verdict != INCONCLUSIVE]
-    words = {finding.verdict for finding in decided}
+    tests = [answer for finding in findings for answer in finding.tests]
+    undecided = [answer for answer in tests if answer["verdict"] == INCONCLUSIVE]
+    decided = [answer for answer in tests if answer["verdict"] != INCONCLUSIVE]
+    words = {answer["verdict"] for answer in decided}
     if len(words) != 1:
         return INCONCLUSIVE
     holds = not undecided or any(
-        _holds(finding, len(tries)) and all(_agree(finding, other) for other in undecided)
-        for finding in decided
+        _holds(answer, len(tests)) and all(_agree(answer, other) for other in undecided)
+        for answer in decided
     )
     return words.pop() if holds else INCONCLUSIVE
 
 
-def _agree(first: Finding, second: Finding) -> bool:
-    """Return whether the effects of two verdicts differ by no more than chance."""
-    return first.effect == second.effect or distance(first, second) <= 1
+def _agree(first: Entry, second: Entry) -> bool:
+    """Return whether two effects are equal or differ by no more than chance."""
+    return first["effect"] == second["effect"] or agree(first, second)
 
 
 def _counting(findings: Sequence[Finding]) -> list[Finding]:
@@ -215,42 +205,46 @@ def _counting(findings: Sequence[Finding]) -> list[Finding]:
     reading (meaning of the claim) has no other verdict.
     """
     stated = [finding for finding in findings if not finding.remark] or [*findings]
-    registered = {finding.reading for finding in stated if not finding.exploratory}
-    return [f for f in stated if not f.exploratory or f.reading not in registered]
+    registered = {finding.reading for finding in stated if not finding.answer["exploratory"]}
+    return [f for f in stated if not f.answer["exploratory"] or f.reading not in registered]
 
 
-def _by_setting(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """Return the verdicts in groups, one group for each setting.
+def _real_text(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the given verdicts, without artificial languages where real text decides.
 
-    The number of training steps is not part of the setting. A component that a study does not vary
-    is part of the setting only if the studies use different options of this component.
+    A verdict on models that were trained on an artificial language is dropped if other models were
+    trained on real text to test the same reading (meaning) of the claim.
     """
-    keys = _apart(findings)
-    common = set.intersection(*({*finding.alike} for finding in findings))
-    settings: dict[tuple[str, ...], list[Finding]] = {}
-    for finding in findings:
-        alone = {k: x for k, x in finding.conditions.items() if k not in {*keys, *common}}
-        setting = _properties(finding, keys) | {CONDITIONS: str(alone), STEPS: "", MARGIN: ""}
-        settings.setdefault((finding.kind, *setting.values()), []).append(finding)
-    return list(settings.values())
+    real = {f.reading for f in findings if f.trained and not is_artificial(f.data)}
+    return [
+        finding
+        for finding in findings
+        if not (finding.trained and finding.reading in real and is_artificial(finding.data))
+    ]
 
 
-def _longest(findings: list[Finding]) -> list[Finding]:
-    """Return the verdicts of a setting at its largest number of steps."""
+def _by_setting(findings: Sequence[Finding]) -> dict[Setting, list[Finding]]:
+    """Return the verdicts of each setting at its largest number of training steps.
+
+    This number is not part of the setting. A component that a study does not vary is part of the
+    setting only if the studies use different options of this component.
+    """
+    every = [finding.components | finding.conditions for finding in findings]
+    keys = {key: {levels.get(key) for levels in every} for levels in every for key in levels}
+    varied = [key for key, levels in keys.items() if len(levels - {None}) > 1]
+    settings: dict[Setting, list[Finding]] = {}
+    for finding, levels in zip(findings, every, strict=True):
+        alone = {k: x for k, x in finding.conditions.items() if keys[k] == {x, None}}
+        properties = {key: levels.get(key, "") for key in varied}
+        properties |= {"conditions": str(alone), "data": listed([*finding.data])}
+        properties |= {"reading": finding.reading, **finding.setting}
+        settings.setdefault((*properties.items(),), []).append(finding)
+    return {setting: _longest(group) for setting, group in settings.items()}
+
+
+def _longest(findings: Sequence[Finding]) -> list[Finding]:
     longest = max(max(finding.steps, default=0) for finding in findings)
     return [finding for finding in findings if max(finding.steps, default=0) == longest]
-
-
-def _real_text(settings: list[list[Finding]]) -> list[list[Finding]]:
-    """Return the given groups of verdicts, without artificial languages where real text decides.
-
-    A group whose models were trained on an artificial language is dropped if other models were
-    trained on real text to test the same reading (meaning) of the claim. All other groups are kept.
-    """
-    trained = [group for group in settings if group[0].trained]
-    artificial = [group for group in trained if is_artificial(group[0].data)]
-    real = {group[0].reading for group in trained if group not in artificial}
-    return [g for g in settings if g not in artificial or g[0].reading not in real]
 
 
 @cache
@@ -265,80 +259,29 @@ def is_artificial(corpora: Iterable[str]) -> bool:
     return {*corpora} <= _artificial_languages()
 
 
-def _properties(finding: Finding, keys: Iterable[str]) -> dict[str, str]:
-    """Return the setting of a verdict in words, by the name of each property, in the order in which
-    a headline names them.
+def _contrast(tested: Mapping[Setting, Sequence[Finding]], verdicts: Mapping[Setting, str]) -> str:
+    """Return in which properties a supported and a refuted setting differ, as text; "" if no
+    setting is refuted.
+
+    The two settings with the fewest different properties are chosen. If they test different
+    sentences in two readings (meanings) of the claim, only the reading is named.
 
     Args:
-        finding: the verdict.
-        keys: the config keys whose levels differ between verdicts.
+        tested: the verdicts of each setting.
+        verdicts: the verdict of each setting, which combines its studies and replications.
     """
-    steps, levels = finding.steps_text, finding.alike
-    conditions = {_name(k): level_label(k, levels[k]) if k in levels else "" for k in keys}
-    return {
-        READING: finding.reading,
-        "the corpus": listed([option_label("data", corpus) for corpus in finding.data]),
-        "the size of the model": finding.size,
-        "the device": finding.device,
-        **(conditions or {CONDITIONS: arm_label(finding.conditions)}),
-        "what is compared": finding.arms,
-        "the metric": finding.metric,
-        STEPS: steps and f"{steps} steps",
-        MARGIN: f"a margin of {finding.margin:g}" if finding.margin else "",
-    }
+    supported = [setting for setting, verdict in verdicts.items() if verdict == SUPPORTED]
+    refuted = [setting for setting, verdict in verdicts.items() if verdict == REFUTED]
+    contrasts = []
+    for pair in product(supported, refuted):
+        names = [name for (name, x), (_, y) in zip(*pair, strict=True) if x != y]
+        sentences = {tested[setting][0].answer["statement"] for setting in pair}
+        if "reading" in names and len(sentences) > 1:
+            names = ["reading"]
+        contrasts.append([name for name in names if name != "reading"] or names)
+    return _differ(min(contrasts, key=len)) if contrasts else ""
 
 
-def _settings(findings: Sequence[Finding]) -> list[dict[str, str]]:
-    """Return the properties in which verdicts differ, such as "the corpus", for each verdict.
-
-    Levels that both arms share are named by their config keys. Verdicts on two readings (meanings)
-    of a claim differ in many properties. For such verdicts only the reading is named, or, if they
-    test the same sentence, only the config keys whose levels differ.
-    """
-    keys = _apart(findings)
-    every = [_properties(finding, keys) for finding in findings]
-    names = [n for n in next(iter(every), {}) if len({of_one[n] for of_one in every}) > 1]
-    if READING in names:
-        same = len({finding.statement for finding in findings}) == 1
-        names = [*map(_name, keys)] if same and keys else [READING]
-    return [{name: of_one[name] for name in names} for of_one in every]
-
-
-def _apart(findings: Sequence[Finding]) -> list[str]:
-    """Return the config keys of options and levels that differ between verdicts."""
-    levels: dict[str, set[str]] = {}
-    for key, level in (pair for finding in findings for pair in finding.alike.items()):
-        levels.setdefault(key, set()).add(level)
-    return [key for key in levels if len(levels[key]) > 1]
-
-
-def _name(key: str) -> str:
-    return NOUNS.get(key, f"the {key.rpartition('/')[2]}")
-
-
-def _strongest_contrast(counted: Counted) -> str:
-    """Return the properties in which a supported and a refuted verdict differ, as text; "" if no
-    verdict is refuted.
-
-    The pair with the most different effects is chosen.
-    """
-    supported = [finding for finding, word in counted if word == SUPPORTED]
-    refuted = [finding for finding, word in counted if word == REFUTED]
-    if not refuted:
-        return ""
-    pair = max(product(supported, refuted), key=lambda pair: distance(*pair))
-    return listed([*_settings(pair)[0]]) or "the experiment"
-
-
-def distance(first: Finding, second: Finding) -> float:
-    """Return the difference of two effects, divided by the half-width of the difference's interval.
-
-    Exact verdicts are infinitely far apart, because nothing in them is random. Effects in different
-    metrics have distance 0.
-    """
-    if first.kind == second.kind == "exact" and not (first.interval or second.interval):
-        return math.inf
-    if first.metric != second.metric or not (first.interval and second.interval):
-        return 0.0
-    assert first.effect is not None and second.effect is not None  # an interval has an effect
-    return stored.distance((first.effect, first.interval), (second.effect, second.interval))
+def _differ(keys: Sequence[str]) -> str:
+    nouns = [NOUNS.get(key, f"the {factor_label(key)}") for key in keys]
+    return f"the settings differ in {listed(nouns)}"

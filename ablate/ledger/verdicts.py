@@ -16,14 +16,15 @@ represents it (ablate.stats).
 import csv
 import io
 from collections.abc import Iterable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
+import pydantic
 import yaml
-from pydantic.dataclasses import dataclass
 
+from ablate.config.labels import option_label
 from ablate.config.location import SMOKE, catalogue
 from ablate.console import track
 from ablate.evidence.checks import digest_of_evidence, read_manifest
@@ -40,15 +41,13 @@ from ablate.verdict.stored import (
     read_verdict,
     was_trained,
 )
-from ablate.verdict.types import INCONCLUSIVE, REFUTED, SUPPORTED, Entry, Setting, Verdict, side
-from ablate.words.answer import deciding_interval, effect_text
+from ablate.verdict.types import INCONCLUSIVE, REFUTED, SUPPORTED, Entry, Verdict, side
 
-VERDICTS = (SUPPORTED, REFUTED, INCONCLUSIVE)
-# Config keys whose levels are part of every setting, which names them by the last part of the key
+# Config keys whose levels are parts of every setting, in which the last part of the key names them
 NAMED = ("data", "model", "model.d_model", "model.n_layers", "budget.steps")
 
 
-@dataclass(frozen=True)
+@pydantic.dataclasses.dataclass(frozen=True)
 class Claim:
     """A sentence that experiments test, in our words, with the factors to vary and the metric to
     measure.
@@ -65,24 +64,15 @@ class Claim:
     group: str = ""
     universal: bool = False  # whether the claim allows no exception
 
-    @property
-    def factor_names(self) -> list[str]:
-        """The factors to vary, without their levels."""
-        return [part.partition(":")[0].strip() for part in self.factors.split(";") if part]
-
-    @property
-    def documents(self) -> list[str]:
-        """The titles of all documents that make the claim."""
-        titles = (part.partition(", ")[0] for part in self.also_in.split("; ") if part)
-        return [*dict.fromkeys([self.document, *titles])]
-
 
 def read_claims() -> list[Claim]:
-    """Return all claims of the catalogue in the order of its file, where claims of the same group
-    follow each other. An empty cell has the default of its field.
+    """Return all claims of the catalogue in the order of its file, but all claims of a group
+    together. An empty cell has the default of its field.
     """
     rows: Iterable[dict[str, Any]] = csv.DictReader(io.StringIO(read_text("claims.csv")))
-    return [Claim(**{name: cell for name, cell in row.items() if cell}) for row in rows]
+    claims = [Claim(**{name: cell for name, cell in row.items() if cell}) for row in rows]
+    groups = [claim.group for claim in claims]
+    return sorted(claims, key=lambda claim: groups.index(claim.group))
 
 
 @cache
@@ -110,68 +100,47 @@ def read_text(name: str) -> str:
 
 @dataclass(frozen=True)
 class Finding:
-    """The verdict of one experiment on one claim in one setting (data, model size, training steps,
-    device).
+    """The verdict of an experiment on a claim, after one number of training steps.
+
+    Args:
+        answer: the claim in verdict.json, with its result after this number of steps.
+        experiment: name of the experiment.
+        folder: folder of its evidence.
+        data: the corpora.
+        steps: optimiser steps, several if arms differ; () if unknown.
+        trained: whether the verdict is about trained models.
+        setting: kind of the claim, size of the models, device, metric and compared arms.
+        components: options that all arms of the experiment share, by config group.
+        conditions: further options and values that both compared arms have, by config key.
+        reverses: whether a trend changes its direction between neighbouring levels.
+        again: the replication of the verdict with new seeds.
+        asked: where a document states the judged meaning, or why none does (`remark`).
+        corrected: the verdict after Holm's correction over the ledger; "" if exact.
     """
 
-    claim: str
-    statement: str
-    source: str
-    kind: str
-    verdict: str
-    grade: str  # such as "direction only" or "too small to matter"; "" if there is none
-    metric: str
-    effect: float | None  # None if the verdict has none, for example if an arm never learned
-    interval: tuple[float, float] | None
-    exploratory: bool
+    answer: Entry
     experiment: str
-    data: tuple[str, ...]  # the corpora
-    steps: tuple[int, ...]  # optimiser steps, several if arms differ; () if unknown
-    registered: float  # unix time of the registration; 0 without one
-    reading: str = ""  # the meaning of the claim that was judged; "" if the claim has only one
     folder: Path = Path()
-    alpha: float = 0.0
-    # p-values of the claim alone, on the scale of alpha, after interim analyses; empty if exact
-    p: dict[str, float] = field(default_factory=dict)
-    ledger_wide: str = ""  # the verdict after Holm's correction over the ledger; "" if exact
-    again: Replication | None = None  # the replication of the verdict with new seeds
-    trained: bool = False  # whether the verdict is about trained models
-    size: str = ""  # size of the models
-    conditions: dict[str, str] = field(default_factory=dict)  # levels of both arms
-    components: dict[str, str] = field(default_factory=dict)  # options that all arms share
-    device: str = ""
-    arms: str = ""  # the compared arms
-    change: str = ""  # the effect with its unit and interval, as text; "" if there is none
-    margin: float = 0.0  # 0 if the claim has no margin
-    reverses: bool = False  # whether a trend changes its direction between neighbouring levels
-    # where a document states the judged meaning, or why none does (`remark`)
+    data: tuple[str, ...] = ()
+    steps: tuple[int, ...] = ()
+    trained: bool = False
+    setting: dict[str, str] = field(default_factory=dict)
+    components: dict[str, str] = field(default_factory=dict)
+    conditions: dict[str, str] = field(default_factory=dict)
+    reverses: bool = False
+    again: Replication | None = None
     asked: dict[str, str] = field(default_factory=dict)
+    corrected: str = ""
 
     @property
-    def alike(self) -> dict[str, str]:
-        """The options and values that both compared arms have, by config key."""
-        return self.components | self.conditions
+    def verdict(self) -> str:
+        """The status of the claim: supported, refuted or inconclusive."""
+        return self.answer["verdict"]
 
     @property
-    def fresh(self) -> "Finding | None":
-        """The verdict of a replication with new seeds; None if there is no replication, or if the
-        replication is exploratory.
-
-        Replications of earlier versions stored no p-value. Such a verdict gets the p-value 1, so
-        that it cannot decide a claim.
-        """
-        if not self.again or self.again["exploratory"]:
-            return None
-        answer = self.again["fresh"]
-        ends, unknown = answer["interval"], dict.fromkeys(VERDICTS, 1.0)
-        return replace(
-            self,
-            verdict=answer["verdict"],
-            effect=answer["effect"],
-            interval=(ends[0], ends[1]) if ends else None,
-            p=answer.get("p", unknown) if self.p else {},
-            again=None,
-        )
+    def reading(self) -> str:
+        """The meaning of the claim that was judged; "" if the claim has only one."""
+        return self.answer.get("reading", "")
 
     @property
     def remark(self) -> bool:
@@ -181,9 +150,27 @@ class Finding:
         return "remark" in self.asked
 
     @property
-    def steps_text(self) -> str:
-        """The number of optimiser steps, such as "1,200" or "60 and 600"; "" if unknown."""
-        return grouped([*self.steps]) if self.steps else ""
+    def place(self) -> str:
+        """The corpora and the number of training steps as text; "" without training."""
+        if not self.trained:
+            return ""
+        corpora = listed([option_label("data", corpus) for corpus in self.data])
+        return f"{corpora}, {grouped([*self.steps])} steps" if self.steps else corpora
+
+    @property
+    def tests(self) -> list[Entry]:
+        """The claim with its answer, and with the answer on new seeds; the second is missing if
+        there is no replication, or if the replication is exploratory.
+
+        Replications of earlier versions stored no p-value. Such an answer gets the p-value 1, so
+        that it cannot decide a claim.
+        """
+        if not self.again or self.again["exploratory"]:
+            return [self.answer]
+        fresh: Any = self.again["fresh"]
+        p = fresh.get("p", {SUPPORTED: 1.0, REFUTED: 1.0, INCONCLUSIVE: 1.0})
+        p_look = p if self.answer["p_look"] else {}
+        return [self.answer, cast(Entry, {**self.answer, **fresh, "p_look": p_look})]
 
 
 def collect(folder: Path) -> dict[str, list[Finding]]:
@@ -198,15 +185,15 @@ def collect(folder: Path) -> dict[str, list[Finding]]:
     for path in track(files, "reading verdicts", len(files)):
         whole, contest = read_verdict(path), read_contest(path.parent)
         if whole["regime"]["scale"] != SMOKE:
-            for claim in at_each_budget(whole["claims"]):
-                again = asked_again(claim, contest)
-                findings.append(_finding(claim, whole, folder=path.parent, again=again))
+            for answer in at_each_budget(whole["claims"]):
+                again = asked_again(answer, contest)
+                findings.append(_finding(answer, whole, path.parent, again))
     by_claim: dict[str, list[Finding]] = {}
     for finding in sorted(
         with_family(findings),
-        key=lambda x: (x.reading, x.experiment, listed([*x.data]), x.size, x.steps_text),
+        key=lambda x: (x.reading, x.experiment, x.data, x.setting["size"], x.steps),
     ):
-        by_claim.setdefault(finding.claim, []).append(finding)
+        by_claim.setdefault(finding.answer["id"], []).append(finding)
     return by_claim
 
 
@@ -228,90 +215,52 @@ def missing_evidence(folder: Path) -> dict[str, list[str]]:
     return missing
 
 
-def _finding(claim: Entry, whole: Verdict, **beside: Any) -> Finding:
-    """Return a verdict of verdict.json; `beside` has its folder and its replication."""
-    reading = read_notes("readings").get(claim["id"], {}).get(claim.get("reading", ""), {})
-    conditions = _conditions(claim)
-    named = {key.rpartition(".")[2]: conditions.pop(key) for key in NAMED if key in conditions}
-    setting = cast(Setting, {**whole["regime"], **named})
-    fields: Any = {
-        **claim,  # pydantic ignores keys that are no fields
-        "claim": claim["id"],
-        "p": claim["p_look"],
-        "device": setting.get("device", ""),
-        "data": each_of(setting["data"]),
-        "size": _size(setting),
-        "experiment": whole["experiment"],
-        "steps": steps_of_claim(claim, whole),
-        "registered": whole["registered"],
-        "trained": was_trained(whole) and not needs_no_training(claim["metric"]),
-        "asked": reading,
-        "conditions": conditions,
-        "components": whole["components"],
-        "arms": _arms(claim),
-        "change": _change(claim),
-        "reverses": _reverses(claim, whole),
-    }
-    return Finding(**fields, **beside)
-
-
-def _change(claim: Entry) -> str:
-    """Return the effect of a claim with the interval that decides the claim, as text; "" for an
-    exact claim, or for a claim without an effect.
+def _finding(answer: Entry, whole: Verdict, folder: Path, again: Replication | None) -> Finding:
+    """Return a verdict of verdict.json in its setting, in which the levels of both compared arms
+    replace those of the whole study.
     """
-    if claim["kind"] == "exact" or claim["effect"] is None:
-        return ""
-    return effect_text(claim, claim["effect"], *deciding_interval(claim, claim))
+    shared = answer["where"] | shared_levels(answer)
+    conditions = {key: str(shared[key]) for key in sorted(shared)}
+    named = {key.rpartition(".")[2]: conditions.pop(key) for key in NAMED if key in conditions}
+    regime: dict[str, Any] = {**whole["regime"], **named}
+    return Finding(
+        answer=answer,
+        experiment=whole["experiment"],
+        folder=folder,
+        data=(*each_of(regime["data"]),),
+        steps=(*map(int, each_of(answer.get("steps") or regime.get("steps", []))),),
+        trained=was_trained(whole) and not needs_no_training(answer["metric"]),
+        setting={
+            "kind": answer["kind"],
+            "size": f"{regime['model']}, {regime.get('d_model')}, {regime.get('n_layers')}",
+            "device": regime.get("device", ""),
+            "arms": f"{answer['arms'] or answer['over']}, {answer['minus']}",
+            "metric": answer["metric"],
+        },
+        components=whole["components"],
+        conditions=conditions,
+        reverses=_reverses(answer, whole),
+        again=again,
+        asked=read_notes("readings").get(answer["id"], {}).get(answer.get("reading", ""), {}),
+    )
 
 
-def _reverses(claim: Entry, whole: Verdict) -> bool:
+def _reverses(answer: Entry, whole: Verdict) -> bool:
     """Return whether a caveat says that the mean of a trend changes against the claim between two
     neighbouring levels. The caveat is about the long budget.
     """
-    number = number_of(whole["claims"])[name_of(claim)]
+    number = number_of(whole["claims"])[name_of(answer)]
     about = [x["claims"] for x in whole["caveats"] if x["code"] == "trend_reverses"]
-    return not is_short(claim) and any(number in (claims or [number]) for claims in about)
-
-
-def steps_of_claim(claim: Entry, whole: Verdict) -> tuple[int, ...]:
-    """Return the numbers of training steps of a verdict; one, unless arms differ; () if unknown."""
-    level = _conditions(claim).get("budget.steps")
-    steps = claim.get("steps") or level or whole["regime"].get("steps") or []
-    return tuple(map(int, each_of(steps)))
-
-
-def _conditions(claim: Entry) -> dict[str, str]:
-    """Return the levels that both compared arms of a claim have, by config key."""
-    shared = claim["where"] | shared_levels(claim)
-    return {key: str(shared[key]) for key in sorted(shared)}
-
-
-def _arms(claim: Entry) -> str:
-    """Return the compared arms of a claim as text, or the factor of a trend.
-
-    An interaction subtracts the difference of the same arms under other conditions. In this case
-    the text also names the levels that define these other conditions.
-    """
-    compared = " - ".join(claim["arms"]) or claim["over"]
-    levels = (f"{key.rpartition('/')[2]} {level}" for key, level in claim["minus"].items())
-    return f"{compared} minus {', '.join(levels)}" if claim["minus"] else compared
-
-
-def _size(setting: Setting) -> str:
-    """Return the name of the model of a setting, with its width and its number of layers if they
-    are known.
-    """
-    named = {"model": "", "d_model": " wide", "n_layers": " layers"}
-    given: Any = setting
-    parts = ((each_of(given[key]), unit) for key, unit in named.items() if given.get(key))
-    return ", ".join(f"{listed(values)}{unit}" for values, unit in parts)
+    return not is_short(answer) and any(number in (claims or [number]) for claims in about)
 
 
 def with_family(findings: list[Finding]) -> list[Finding]:
-    """Return verdicts, each with the verdict after Holm's correction in `ledger_wide`; exact
-    verdicts have none.
+    """Return verdicts, each with the verdict after Holm's correction in `corrected`; exact verdicts
+    have none.
     """
-    family = [finding for finding in findings if finding.p]
-    adjusted = adjust([finding.p for finding in family], [finding.alpha for finding in family])
-    corrected = iter(side(p, f.alpha) for f, p in zip(family, adjusted, strict=True))
-    return [replace(f, ledger_wide=next(corrected)) if f.p else f for f in findings]
+    alphas = [finding.answer["alpha"] for finding in findings]
+    adjusted = adjust([finding.answer["p_look"] for finding in findings], alphas)
+    return [
+        replace(finding, corrected=side(p, alpha)) if p else finding
+        for finding, p, alpha in zip(findings, adjusted, alphas, strict=True)
+    ]

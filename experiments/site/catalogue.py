@@ -9,7 +9,7 @@ import csv
 import io
 from dataclasses import dataclass
 
-from ablate.ledger.verdicts import read_notes, read_text
+from ablate.ledger.verdicts import Claim, read_notes, read_text
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,20 @@ def read_documents() -> list[Document]:
     for row in csv.DictReader(io.StringIO(read_text("documents.csv"))):
         headings.setdefault(row["document"], {})[row["section"]] = row["original"]
     return [Document(title, sections.pop(""), sections) for title, sections in headings.items()]
+
+
+def places(claim: Claim) -> dict[str, list[str]]:
+    """Return the sections of documents (texts about the Transformer) that make a claim, by the
+    title of the document.
+
+    A section is given by its name, after which an item or a step may follow, as in "Section 3,
+    item 2".
+    """
+    by_title = {claim.document: [place for place in claim.section.split("; ") if place]}
+    for part in filter(None, claim.also_in.split("; ")):
+        title, _, place = part.partition(", ")
+        by_title.setdefault(title, []).append(place)
+    return by_title
 
 
 @dataclass(frozen=True)

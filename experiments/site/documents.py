@@ -7,8 +7,7 @@ A document is a text about the Transformer whose claims are tested.
 from dataclasses import dataclass, field
 
 from ablate.ledger.text import Entry, count
-from ablate.ledger.verdicts import Claim
-from experiments.site.catalogue import Document
+from experiments.site.catalogue import Document, places
 from experiments.site.model import Site, anchors
 from experiments.site.wording import stands
 
@@ -43,20 +42,6 @@ def sections(document: Document, entries: list[Entry]) -> list[Section]:
     return [section for section in by_name.values() if section.claims or section.name != WHOLE]
 
 
-def places(claim: Claim) -> dict[str, list[str]]:
-    """Return the sections of documents (texts about the Transformer) that make a claim, by the
-    title of the document.
-
-    A section is given by its name, after which an item or a step may follow, as in "Section 3,
-    item 2".
-    """
-    by_title = {claim.document: [place for place in claim.section.split("; ") if place]}
-    for part in filter(None, claim.also_in.split("; ")):
-        title, _, place = part.partition(", ")
-        by_title.setdefault(title, []).append(place)
-    return by_title
-
-
 def _section(place: str, document: Document) -> str:
     """Return the name of the section that a text such as "Section 3, item 2" begins with; "" if
     none.
@@ -73,7 +58,7 @@ def whole(document: Document, site: Site) -> dict[str, object]:
 
     The page that lists all documents uses the same variables of each document.
     """
-    counts = count(e for e in site.entries if document.title in e.claim.documents)
+    counts = count(e for e in site.entries if document.title in places(e.claim))
     return {
         "document": document,
         "page": site.titles[document.title],

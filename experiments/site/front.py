@@ -12,15 +12,16 @@ from ablate.ledger.text import TESTED, Entry, count
 from ablate.ledger.verdicts import Finding
 from ablate.verdict.stored import is_exact
 from ablate.verdict.types import REFUTED, SUPPORTED
-from experiments.site.catalogue import Question, read_questions
-from experiments.site.documents import places
+from experiments.site.catalogue import Question, places, read_questions
 from experiments.site.model import Site
 from experiments.site.view import View, clearest, views
 from experiments.site.wording import certainty, changes
 
 COLUMNS: dict[str, Callable[[Entry], list[str]]] = {
-    "document": lambda entry: entry.claim.documents,
-    "factor": lambda entry: entry.claim.factor_names,
+    "document": lambda entry: [*places(entry.claim)],
+    "factor": lambda entry: [
+        factor.partition(":")[0].strip() for factor in entry.claim.factors.split(";") if factor
+    ],
     "group": lambda entry: [entry.claim.group],
     "kind": lambda entry: [entry.claim.kind],
 }
@@ -40,7 +41,7 @@ def whole(site: Site) -> dict[str, object]:
         ],
         "claims": sum(not entry.outside for entry in entries),
         "outside": sum(entry.outside for entry in entries),
-        "counts": count(entries),
+        "counts": count(entry for entry in entries if not entry.outside),
         "filters": {**COLUMNS, "state": _states},
         "choices": _choices(entries),
         "states": HEADLINES,
@@ -91,7 +92,7 @@ def experiments(entry: Entry, site: Site) -> tuple[list[tuple[str, str, list[str
 def _place(finding: Finding, site: Site) -> str:
     """Return the title of the experiment of a verdict, with its corpora."""
     source = site.sources[finding.folder]
-    exploratory = ["exploratory"] if finding.exploratory else []
+    exploratory = ["exploratory"] if finding.answer["exploratory"] else []
     return ", ".join([source.title, *source.corpora, *exploratory])
 
 
@@ -156,7 +157,7 @@ def _card(entry: Entry, site: Site) -> Card | None:
     is exact or has no effect to draw.
     """
     best = clearest(entry.verdict, views(entry, site))
-    if not best or any(is_exact(view.claim) or not view.is_drawable for view in best):
+    if not best or any(is_exact(view.finding.answer) or not view.is_drawable for view in best):
         return None
     return Card(entry, _mentions(entry), best)
 

@@ -39,7 +39,7 @@ def whole(site: Site) -> dict[str, object]:
     view = example(site)
     return {
         "view": view,
-        "metric": metric_of(view.claim["metric"]).name if view else "",
+        "metric": metric_of(view.finding.answer["metric"]).name if view else "",
         "meanings": MEANINGS,
         "words": read_words(),
         **sure(site),
@@ -60,12 +60,12 @@ def example(site: Site) -> View | None:
         for view in views(entry, site)
         if view.decides
         and view.is_drawable
-        and view.finding.kind == "superiority"
-        and view.claim["margin"]
-        and not view.claim["minus"]
+        and view.finding.answer["kind"] == "superiority"
+        and view.finding.answer["margin"]
+        and not view.finding.answer["minus"]
         and not view.changes_by_correction
     ]
-    return max(candidates, key=lambda view: view.claim["pairs"], default=None)
+    return max(candidates, key=lambda view: view.finding.answer["pairs"], default=None)
 
 
 @dataclass(frozen=True)

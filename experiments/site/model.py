@@ -8,9 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ablate.ledger.text import Entry
-from ablate.ledger.verdicts import Finding, steps_of_claim
-from ablate.verdict.types import Entry as Answered
-from experiments.site.catalogue import Document, Pair, read_documents, read_pairs
+from experiments.site.catalogue import Document, Pair, places, read_documents, read_pairs
 from experiments.site.source import Source, read
 
 FOREIGN = re.compile(r"[^\w.+=-]+", re.ASCII)
@@ -29,7 +27,7 @@ class Site:
     @cached_property
     def documents(self) -> list[Document]:
         """The documents that make at least one claim of the site, in the order of their file."""
-        made = {title for entry in self.entries for title in entry.claim.documents}
+        made = {title for entry in self.entries for title in places(entry.claim)}
         return [document for document in read_documents() if document.title in made]
 
     @cached_property
@@ -76,17 +74,6 @@ class Site:
             for folder, words in verdicts.items():
                 claims[folder].append((entry, words))
         return claims
-
-    def answer(self, finding: Finding) -> Answered:
-        """Return a verdict with all its numbers."""
-        source = self.sources[finding.folder]
-        return next(
-            claim
-            for claim in source.answers
-            if (claim["id"], claim.get("reading", "")) == (finding.claim, finding.reading)
-            and steps_of_claim(claim, source.verdict) == finding.steps
-            and claim["statement"] == finding.statement
-        )
 
 
 def gather(entries: list[Entry]) -> Site:

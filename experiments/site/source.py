@@ -2,14 +2,12 @@
 
 import json
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from ablate.config.labels import Title, experiment_title, option_label
 from ablate.phrases import each_of, name_of, number_of
 from ablate.verdict.stored import (
     Replication,
-    at_each_budget,
     read_contest,
     read_verdict,
     was_trained,
@@ -49,11 +47,6 @@ class Source:
     def _heading(self) -> Title:
         return experiment_title(self.name)
 
-    @cached_property
-    def answers(self) -> list[Entry]:
-        """The verdict on every claim at every training budget."""
-        return [*at_each_budget(self.verdict["claims"])]
-
     @property
     def corpora(self) -> list[str]:
         """The labels of the corpora on which the models were trained; none without training."""
@@ -78,7 +71,7 @@ class Source:
 
     def caveats(self, claim: Entry) -> list[str]:
         """Return sentences on the limits of the verdict on a claim."""
-        number = number_of(self.answers)[name_of(claim)]
+        number = number_of(self.verdict["claims"])[name_of(claim)]
         caveats = self.verdict["caveats"]
         return [sentence(each) for each in caveats if number in (each["claims"] or [number])]
 

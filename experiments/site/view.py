@@ -11,15 +11,14 @@ from ablate.ledger.headline import MIXED
 from ablate.ledger.text import Entry
 from ablate.ledger.verdicts import Finding
 from ablate.metric.table import metric_of
-from ablate.phrases import listed
 from ablate.report.draw import style, svg
 from ablate.report.forest import contrast, draw_effects, has_effect
 from ablate.report.tables import details
 from ablate.verdict.kinds import KINDS
-from ablate.verdict.stored import is_exact, was_trained
+from ablate.verdict.stored import is_exact
 from ablate.verdict.types import INCONCLUSIVE, REFUTED, SUPPORTED
 from ablate.verdict.types import Entry as Answered
-from ablate.words.answer import EXPONENT, evidence_line, opening, unit_of
+from ablate.words.answer import EXPONENT, effect_text, evidence_line, opening, unit_of
 from experiments.site.model import Site
 from experiments.site.source import Source
 
@@ -32,7 +31,6 @@ class View:
 
     finding: Finding
     source: Source
-    claim: Answered
     page: str  # name of the experiment's page
     key: str  # id of the verdict on the page
     decides: bool  # whether the verdict determines the headline of the claim
@@ -40,13 +38,13 @@ class View:
     @property
     def is_drawable(self) -> bool:
         """Whether the verdict has a finite effect that a forest plot can show."""
-        ends = self.claim["interval"] or []
-        return has_effect(self.claim) and all(map(math.isfinite, ends))
+        ends = self.finding.answer["interval"] or []
+        return has_effect(self.finding.answer) and all(map(math.isfinite, ends))
 
     @property
     def changes_by_correction(self) -> bool:
         """Whether a correction for testing all claims of the site would change the verdict."""
-        return self.finding.ledger_wide not in ("", self.finding.verdict)
+        return self.finding.corrected not in ("", self.finding.verdict)
 
     @property
     def place(self) -> str:
@@ -58,35 +56,41 @@ class View:
     @property
     def setting(self) -> str:
         """The corpus and the number of training steps, as text, or "without training"."""
-        if not was_trained(self.source.verdict):
-            return "without training"
-        corpus, steps = listed(self.source.corpora), self.finding.steps_text
-        return f"{corpus}, {steps} steps" if steps else corpus
+        return self.finding.place or "without training"
 
     @property
     def opening(self) -> str:
         """The answer in a few words, such as "Supported"."""
-        return opening(self.claim, self.claim)
+        return opening(self.finding.answer, self.finding.answer)
 
     @property
     def changes(self) -> list[str]:
         """Sentences on what would change the verdict, such as more seeds."""
-        return changes(self.claim)
+        return changes(self.finding.answer)
 
     @property
     def sentence(self) -> str:
         """The line of evidence of this verdict."""
-        return evidence_line(self.claim, self.claim)
+        return evidence_line(self.finding.answer, self.finding.answer)
+
+    @property
+    def fresh(self) -> str:
+        """The effect on fresh seeds with its interval; "" without a replication or an effect."""
+        fresh = self.finding.again["fresh"] if self.finding.again else None
+        if not fresh or fresh["effect"] is None:
+            return ""
+        answer, ends = self.finding.answer, fresh["interval"]
+        return f"{effect_text(answer, fresh['effect'], ends, 1 - answer['alpha'])}."
 
     @property
     def details(self) -> dict[str, str]:
         """The numbers of this verdict as text, by name."""
-        return details(self.claim)
+        return details(self.finding.answer)
 
     @property
     def caveats(self) -> list[str]:
         """Sentences on the limits of this verdict."""
-        return self.source.caveats(self.claim)
+        return self.source.caveats(self.finding.answer)
 
 
 def views(entry: Entry, site: Site) -> list[View]:
@@ -99,7 +103,6 @@ def views(entry: Entry, site: Site) -> list[View]:
         View(
             finding,
             site.sources[finding.folder],
-            site.answer(finding),
             site.experiments[finding.folder],
             f"v{number}",
             finding in deciding,
@@ -121,10 +124,10 @@ def draw(shown: Sequence[View]) -> str:
 
     Rows name the place of a verdict if several rows have the same arms.
     """
-    contrasts = {tuple(contrast(view.claim)) for view in shown}
+    contrasts = {tuple(contrast(view.finding.answer)) for view in shown}
     places = [view.place for view in shown] if len(contrasts) < len(shown) else []
     with style():
-        return svg(draw_effects([view.claim for view in shown], places))
+        return svg(draw_effects([view.finding.answer for view in shown], places))
 
 
 def clearest(word: str, all_views: Sequence[View]) -> list[View]:
@@ -148,9 +151,14 @@ def clearest(word: str, all_views: Sequence[View]) -> list[View]:
 
 
 def _unclear(view: View) -> tuple[bool, bool, bool, int]:
-    cases = view.claim.get("cases")
+    cases = view.finding.answer.get("cases")
     no_control = cases is not None and cases["control"] is None and "elsewhere" not in cases
-    return view.changes_by_correction, not view.is_drawable, no_control, -view.claim["pairs"]
+    return (
+        view.changes_by_correction,
+        not view.is_drawable,
+        no_control,
+        -view.finding.answer["pairs"],
+    )
 
 
 def changes(claim: Answered) -> list[str]:

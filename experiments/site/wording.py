@@ -20,7 +20,7 @@ from ablate.ledger.headline import (
 from ablate.ledger.verdicts import Finding
 from ablate.phrases import counted, listed
 from ablate.verdict.stored import OPEN, is_exact
-from ablate.verdict.types import INCONCLUSIVE, REFUTED, SUPPORTED
+from ablate.verdict.types import INCONCLUSIVE
 from experiments.site.view import View
 
 CORRECTION = "with a correction for testing all claims of these pages"
@@ -45,12 +45,12 @@ class Changes:
 
 def changes(findings: Iterable[Finding]) -> Changes:
     """Return how Holm's correction changes the verdicts of a family."""
-    tested = [finding for finding in findings if finding.p]
+    tested = [finding for finding in findings if finding.corrected]
     decided = [finding for finding in tested if finding.verdict != INCONCLUSIVE]
     return Changes(
         len(tested),
         len(decided),
-        sum(finding.ledger_wide != finding.verdict for finding in decided),
+        sum(finding.corrected != finding.verdict for finding in decided),
     )
 
 
@@ -84,8 +84,12 @@ def support(basis: Sequence[View]) -> Iterator[str]:
     """
     if not basis:
         return
-    findings, judged = [view.finding for view in basis], [view.claim for view in basis]
-    planned = [finding for finding in findings if finding.registered and not finding.exploratory]
+    judged = [view.finding.answer for view in basis]
+    planned = [
+        view
+        for view in basis
+        if view.source.verdict["registered"] and not view.finding.answer["exploratory"]
+    ]
     older = sum(claim["older_cells"] for claim in judged)
     if len(planned) == len(basis):
         apart = f", except for {counted(older, 'older run')}" if older else ""
@@ -123,8 +127,8 @@ def _corrected(basis: Sequence[View], all_remain: bool) -> Iterator[str]:
     if some verdicts change.
     """
     findings = [view.finding for view in basis]
-    decided = [f for f in findings if f.ledger_wide and f.verdict != INCONCLUSIVE]
-    left = sum(finding.ledger_wide == finding.verdict for finding in decided)
+    decided = [f for f in findings if f.corrected and f.verdict != INCONCLUSIVE]
+    left = sum(finding.corrected == finding.verdict for finding in decided)
     if decided and (left == len(decided)) == all_remain:
         remain = f"{left} of {len(decided)} verdicts remain{'s' * (left == 1)}"
         if len(decided) == 1:
@@ -139,13 +143,13 @@ def doubts(basis: Sequence[View]) -> Iterator[str]:
     `basis` has the verdicts that decide the claim.
     """
     yield from dict.fromkeys(view.source.bounds for view in basis)
-    if many := sum(view.finding.exploratory for view in basis):
+    if many := sum(view.finding.answer["exploratory"] for view in basis):
         yield (
             f"Of {counted(len(basis), 'verdict')} here, {many} {'is' if many == 1 else 'are'} "
             "exploratory: planned after some results had been seen."
         )
     yield from _corrected(basis, all_remain=False)
-    judged = [view.claim for view in basis]
+    judged = [view.finding.answer for view in basis]
     if rates := [claim["false_rate"] for claim in judged if "false_rate" in claim]:
         yield (
             f"In simulations without an effect, up to {max(rates):.1%} of such tests with so few "
@@ -156,16 +160,6 @@ def doubts(basis: Sequence[View]) -> Iterator[str]:
             "The models were still improving when training ended. Longer training may give another "
             "answer."
         )
-
-
-def settings(headline: Headline) -> dict[str, list[str]]:
-    """Return the settings in which a mixed or undecided claim is supported, and in which it is
-    refuted, by these two words.
-    """
-    if headline.word not in (MIXED, UNDECIDED):
-        return {}
-    places = {verdict: headline.where(verdict) for verdict in (SUPPORTED, REFUTED)}
-    return {verdict: names for verdict, names in places.items() if names}
 
 
 def is_single(headline: Headline) -> bool:
@@ -188,11 +182,11 @@ def certainty(findings: Sequence[Finding]) -> str:
     Args:
         findings: the verdicts; the first is the one that answers the question most directly.
     """
-    chance = [finding for finding in findings if finding.ledger_wide]
+    chance = [finding for finding in findings if finding.corrected]
     if not chance:
         return "Chance plays no part in these verdicts: each was computed exactly."
     decided = [finding for finding in chance if finding.verdict != INCONCLUSIVE]
-    lost = sum(finding.ledger_wide != finding.verdict for finding in decided)
+    lost = sum(finding.corrected != finding.verdict for finding in decided)
     if chance[0] not in decided:
         sure = "Not sure: the most direct verdict is undecided."
     elif not lost:

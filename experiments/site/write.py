@@ -7,7 +7,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ablate.console import track
-from ablate.ledger.text import Entry, detail, limits
+from ablate.ledger.text import Entry, limits
 from ablate.phrases import grouped
 from ablate.record.files import writing
 from ablate.report.marks import MARKS
@@ -18,7 +18,7 @@ from experiments.site.markdown import as_html
 from experiments.site.model import Site, file_names
 from experiments.site.source import Source
 from experiments.site.view import clearest, draw, drawn, views
-from experiments.site.wording import doubts, is_single, settings, support
+from experiments.site.wording import doubts, is_single, support
 
 TEMPLATES = Path(__file__).with_name("templates")
 SCRIPTS = ("filter.js", "page.js")
@@ -78,11 +78,9 @@ class Pages:
         self._templates.filters |= {
             "date": lambda time: datetime.fromtimestamp(time, UTC).date().isoformat(),
             "css": lambda state: state.replace(" ", "-"),
-            "detail": detail,
             "experiments": front.experiments,
             "grouped": grouped,
             "limits": limits,
-            "settings": settings,
             "single": is_single,
             "terms": guide.terms,
         }

@@ -8,7 +8,7 @@ correlated.
 """
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -108,23 +108,15 @@ def _finding(number: int, steps: int, plus: np.ndarray, minus: np.ndarray) -> Fi
     effect = estimate(plus - minus, plus=plus)
     tests = kind.scaled(kind.tests(effect, MARGIN))
     decision = kind.decide(tests, ALPHA)
-    return Finding(
-        claim="c",
-        statement="",
-        source="",
-        kind="superiority",
-        verdict=decision.status,
-        grade=decision.grade,
-        reading=READING[number],
-        metric="test/bleu",
-        effect=effect.effect,
-        interval=effect.interval(1 - ALPHA) if steps == BUDGETS[-1] else None,
-        exploratory=False,
-        experiment=f"study {number}",
-        data=("multi30k",),
-        steps=(steps,),
-        registered=0.0,
-        trained=True,
-        alpha=ALPHA,
-        p=tests,
-    )
+    answer: Any = {
+        "statement": "",
+        "verdict": decision.status,
+        "reading": READING[number],
+        "effect": effect.effect,
+        "interval": effect.interval(1 - ALPHA) if steps == BUDGETS[-1] else None,
+        "exploratory": False,
+        "alpha": ALPHA,
+        "p_look": tests,
+    }
+    study = f"study {number}"
+    return Finding(answer, study, data=("multi30k",), steps=(steps,), trained=True)

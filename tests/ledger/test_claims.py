@@ -78,8 +78,8 @@ def asked():
     made = {claim.id for claim in read_claims()}
     readings = defaultdict(set)
     for finding in chain(*collect(catalogue()).values()):
-        if finding.claim in made:
-            readings[finding.claim].add(finding.reading)
+        if finding.answer["id"] in made:
+            readings[finding.answer["id"]].add(finding.reading)
     return readings
 
 

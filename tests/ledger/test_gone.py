@@ -10,7 +10,7 @@ import pytest
 from ablate.errors import UserError
 from ablate.evidence.checks import ANALYSIS_LOG, MANIFEST, read_manifest
 from ablate.evidence.folder import Evidence
-from ablate.ledger.text import bounds, read_entries
+from ablate.ledger.text import limits, read_entries
 from ablate.verdict.study_checks import load_evidence
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
@@ -73,7 +73,7 @@ def test_every_claim_of_kept_evidence_says_that_it_is_gone(kept, ledger, delete)
     after = ledger()
     assert missing(after) == claims
     for name in missing(after):
-        assert any(kept.name in text for text in bounds(after[name].headline)) or (
+        assert any(kept.name in text for text in limits(after[name].headline)) or (
             after[name].standing
         )
         assert after[name].standing or after[name].verdict in ("undecided", "mixed", "refuted")

@@ -1,42 +1,31 @@
 """The rule that makes one word of all verdicts on a claim, line by line."""
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 
 from ablate.config.location import catalogue
 from ablate.ledger.headline import headline
-from ablate.ledger.text import Entry, bounds, limits, read_entries
+from ablate.ledger.text import Entry, limits, read_entries
 from ablate.ledger.verdicts import Finding, collect, read_claims, read_notes
 
 PLAIN = "Pre-LN translates better than Post-LN."
-FINDING = Finding(
-    claim="c",
-    statement=PLAIN,
-    source="",
-    kind="superiority",
-    verdict="supported",
-    grade="",
-    reading="",
-    metric="test/bleu",
-    effect=0.0,
-    interval=None,
-    exploratory=False,
-    experiment="study",
-    data=("toy",),
-    steps=(600,),
-    registered=0.0,
-    trained=True,
-    size="micro",
-)
-
-
+ANSWER = {
+    **{"id": "c", "statement": PLAIN, "kind": "superiority", "metric": "test/bleu", "over": ""},
+    **{"effect": 0.0, "interval": None, "exploratory": False, "alpha": 0.05, "p_look": {}},
+}
+SETTING = {"size": "micro", "device": "", "arms": ""}
+FIELDS = {field.name for field in fields(Finding)}
 OURS = {"remark": "No document says so."}
 
 
-def finding(verdict="supported", **changes):
-    return replace(FINDING, verdict=verdict, **changes)
+def finding(verdict="supported", data=("toy",), steps=(600,), trained=True, **changes):
+    answer = ANSWER | {"verdict": verdict}
+    answer |= {k: v for k, v in changes.items() if k not in SETTING.keys() | FIELDS}
+    setting = {"kind": answer["kind"]} | {k: changes.get(k, v) for k, v in SETTING.items()}
+    others = {"experiment": "study"} | {k: v for k, v in changes.items() if k in FIELDS}
+    return Finding(answer, data=data, steps=steps, trained=trained, setting=setting, **others)
 
 
 PRE, POST = ({"model/residual": order} for order in ("pre_ln", "post_ln"))
@@ -108,7 +97,6 @@ def test_one_counterexample_refutes_a_claim_without_exceptions():
     ]
     result = headline(findings, universal=True)
     assert (result.word, result.universal) == ("refuted", True)
-    assert any("two layers" in sentence for sentence in bounds(result))
     assert headline([SUPPORTED], universal=True).word == "supported"
     undecided = [finding(), finding("inconclusive", size="six layers")]
     assert headline(undecided, universal=True).word == "undecided"
@@ -117,9 +105,9 @@ def test_one_counterexample_refutes_a_claim_without_exceptions():
 @pytest.mark.parametrize(("p", "word"), [(0.02, "refuted"), (0.03, "mixed"), (None, "refuted")])
 def test_a_counterexample_must_hold_after_a_correction_for_the_number_of_settings(p, word):
     """Each of two settings could show one by chance; an exact one leaves nothing to chance."""
-    chance = {"p": {"supported": 1.0, "refuted": p}} if p else {"kind": "exact"}
-    holds = finding(size="two layers", alpha=0.05, p={"supported": 0.001, "refuted": 1.0})
-    result = headline([holds, finding("refuted", alpha=0.05, **chance)], universal=True)
+    chance = {"p_look": {"supported": 1.0, "refuted": p}} if p else {"kind": "exact"}
+    holds = finding(size="two layers", p_look={"supported": 0.001, "refuted": 1.0})
+    result = headline([holds, finding("refuted", **chance)], universal=True)
     assert result.word == word
 
 
@@ -130,7 +118,7 @@ OTHER = {"experiment": "another"}
 def tried(word, p=0.001, effect=1.0, interval=(-1.0, 3.0), **changes):
     """Return a verdict that chance could have made."""
     values = {"supported": 1.0, "refuted": 1.0} | {word: p}
-    return finding(word, alpha=0.05, p=values, effect=effect, interval=interval, **changes)
+    return finding(word, p_look=values, effect=effect, interval=interval, **changes)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +183,7 @@ def test_fresh_seeds_are_a_second_try(first, fresh, word):
     result = headline([replace(first, again=again(*fresh))])
     alone = headline([first]).word
     assert result.word == word
-    assert any("fresh seeds" in sentence.lower() for sentence in bounds(result)) == (word != alone)
+    assert any("fresh seeds" in sentence.lower() for sentence in limits(result)) == (word != alone)
     second = replace(first, again=again(*fresh, exploratory=True))  # fresh seeds, asked twice
     assert headline([second]).word == alone
 
@@ -204,7 +192,7 @@ def test_fresh_seeds_are_a_second_try(first, fresh, word):
     ("claim", "changed"),
     [
         ({"where": {"data": "copy"}}, {"data": ("copy",)}),
-        ({"where": {"model.n_layers": 6}}, {"size": "micro, 64 wide, 6 layers"}),
+        ({"where": {"model.n_layers": 6}}, {"size": "micro, 64, 6"}),
         ({"where": {"budget.steps": 60}}, {"steps": (60,)}),
         ({"where": {"schedule": "noam"}}, {"conditions": {"schedule": "noam"}}),
     ],
@@ -218,9 +206,10 @@ def test_a_claim_about_a_level_is_of_the_setting_with_that_level(folders, verdic
     whole["claims"][0] |= claim
     path.write_text(json.dumps(whole))
     ((collected,),) = collect(folders / "experiments").values()
-    expected = {"data": ("copy", "toy"), "conditions": {}}
-    expected["size"] = "micro, 64 wide, 2 and 6 layers"
-    assert {name: getattr(collected, name) for name in expected | changed} == expected | changed
+    expected = {"data": ("copy", "toy"), "size": "micro, 64, [2, 6]", "conditions": {}} | changed
+    assert {
+        k: v for k, v in (vars(collected) | collected.setting).items() if k in expected
+    } == expected
 
 
 @pytest.mark.parametrize(
@@ -235,7 +224,7 @@ def test_a_claim_about_a_level_is_of_the_setting_with_that_level(folders, verdic
 def test_artificial_languages_leave_a_sentence_about_real_text_undecided(changes, word):
     result = headline([finding("refuted", **changes)], real_text="A reason.")
     assert result.word == word
-    assert ("A reason." in " ".join(bounds(result))) == (word == "undecided")
+    assert ("A reason." in " ".join(limits(result))) == (word == "undecided")
     assert headline([finding("refuted", **changes)]).word == "refuted"
 
 
@@ -251,7 +240,7 @@ def test_a_part_of_a_claim_without_a_verdict_leaves_it_undecided():
 def test_a_missing_reading_has_no_verdict():
     entries = read_entries(catalogue())
     findings = [finding for entry in entries for finding in entry.findings]
-    asked = {(each.claim, each.reading) for each in findings if not each.exploratory}
+    asked = {(x.answer["id"], x.reading) for x in findings if not x.answer["exploratory"]}
     for claim, readings in read_notes("unasked").items():
         for reading, sentence in readings.items():
             assert (claim, reading) not in asked, "it has a verdict now: leave it out"
@@ -271,7 +260,12 @@ def test_an_exploratory_verdict_on_a_missing_part_leaves_it_missing():
     (part,) = read_notes("unasked")[claim.id]
     half = finding(reading=part, exploratory=True)
     assert Entry(claim, (SUPPORTED, half)).verdict == "undecided"
-    assert Entry(claim, (SUPPORTED, replace(half, exploratory=False))).verdict == "supported"
+    assert (
+        Entry(
+            claim, (SUPPORTED, replace(half, answer=half.answer | {"exploratory": False}))
+        ).verdict
+        == "supported"
+    )
 
 
 def test_an_exploratory_counterexample_does_not_refute():

@@ -63,7 +63,7 @@ def test_a_sentence_that_is_not_testable_shows_no_verdict(ledger, verdict):
     name = "heads_8_or_16_usual"
     verdict("experiments/a", {name: "supported"})
     entry = ledger()[name]
-    assert (entry.verdict, entry.headline.on) == ("not testable", "convention")
+    assert (entry.verdict, entry.headline.reason) == ("not testable", "convention")
     assert entry.standing["why"]
 
 

@@ -98,7 +98,10 @@ def test_the_numbers_of_an_answer_stand_in_the_evidence(site):
 def test_an_answer_is_not_shown_when_a_headline_on_which_it_rests_has_changed(site):
     id_, *more_ids = read_questions()[0].claims
     (entry,) = [entry for entry in site.entries if entry.claim.id == id_]
-    undecided = tuple(replace(finding, verdict="inconclusive") for finding in entry.findings)
+    undecided = tuple(
+        replace(finding, answer=finding.answer | {"verdict": "inconclusive"})
+        for finding in entry.findings
+    )
     changed = replace(entry, findings=undecided)
     entries = [changed if old is entry else old for old in site.entries]
     asked = questions(replace(site, entries=entries))[0]
