@@ -205,7 +205,7 @@ def digests(folder: Path, about: About) -> Seal:
     study.json, except the study.
     """
     fields: Mapping[str, object] = about
-    return {ABOUT: digest(finite({x: fields[x] for x in PARTS if x != "study"})), **_files(folder)}
+    return {ABOUT: digest({x: fields[x] for x in PARTS if x != "study"}), **_files(folder)}
 
 
 def _files(folder: Path) -> Seal:

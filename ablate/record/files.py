@@ -16,6 +16,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
@@ -27,10 +28,8 @@ if TYPE_CHECKING:
 
 FILE_NAME = re.compile(r"\w[\w .+=,-]*")
 WANDB = "wandb"  # W&B's folder: its logs are links to other folders, and only W&B reads them
-SEAL = "seal"
+SEAL, SEAL_DIGITS = "seal", 64
 COLUMNS = 100  # maximum width of a line of JSON
-# number of bytes at the end of a file from `write_tensors`: the length of a digest, and the digest
-ZIP_COMMENT = 64 + 2
 
 
 def check_name(key: str, name: str) -> None:
@@ -92,11 +91,9 @@ def check_writable(folder: Path) -> None:
     Raises:
         UserError: the folder or the disk cannot be written.
     """
-    trial = unfinished(folder / "trial")
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        trial.touch()
-        trial.unlink()
+        TemporaryFile(dir=folder).close()
 
 
 def write_arrays(path: Path, arrays: "dict[str, np.ndarray]") -> None:
@@ -104,13 +101,11 @@ def write_arrays(path: Path, arrays: "dict[str, np.ndarray]") -> None:
     import numpy as np  # readers of verdicts do not need it
 
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as file:
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_LZMA) as file:
         for name, array in arrays.items():
-            content = io.BytesIO()
-            np.lib.format.write_array(content, array, allow_pickle=False)
-            # without a date, so that the bytes are reproducible
-            member = zipfile.ZipInfo(f"{name}.npy")
-            file.writestr(member, content.getvalue(), zipfile.ZIP_LZMA)
+            # a member that is opened for writing has no date, so the bytes are reproducible
+            with file.open(f"{name}.npy", "w") as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
     write_bytes(path, packed.getvalue())
 
 
@@ -125,7 +120,7 @@ def write_bytes(path: Path, content: bytes) -> None:
     Raises:
         UserError: the folder or the disk cannot be written.
     """
-    private = unfinished(path)
+    private = path.with_name(f".{path.name}.{uuid.uuid4().hex}@")
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -138,31 +133,18 @@ def write_bytes(path: Path, content: bytes) -> None:
             private.unlink(missing_ok=True)
 
 
-def unfinished(path: Path) -> Path:
-    """Return a new temporary name under which to write `path`."""
-    return path.with_name(f".{path.name}.{uuid.uuid4().hex}@")
-
-
 def write_tensors(path: Path, state: Mapping[str, object]) -> str:
-    """Save tensors atomically with torch.save, and return the SHA-256 of the content.
-
-    The digest is also stored at the end of the file, as a zip comment, which torch.load ignores.
-    """
+    """Save tensors atomically with torch.save, and return the SHA-256 of the file."""
     import torch  # slow to import, and readers of records do not need it
 
     packed = io.BytesIO()
     torch.save(state, packed)
-    packed.truncate(packed.seek(-2, os.SEEK_END))  # removes the length of the (empty) zip comment
-    digest = hashlib.sha256(packed.getbuffer()).hexdigest()
-    packed.seek(0, os.SEEK_END)
-    packed.write(_comment(digest))
     write_bytes(path, packed.getvalue())
-    return digest
+    return hashlib.sha256(packed.getbuffer()).hexdigest()
 
 
 def read_tensors(path: Path, map_location: Any = "cpu") -> tuple[dict[str, Any], str]:
-    """Return the tensors and the digest in a file that `write_tensors` wrote; no code from the file
-    is executed.
+    """Return the tensors in a file, and the SHA-256 of the file; no code from the file is executed.
 
     Raises:
         OSError, ValueError, RuntimeError, ...: the file is missing or damaged; torch raises many
@@ -171,11 +153,11 @@ def read_tensors(path: Path, map_location: Any = "cpu") -> tuple[dict[str, Any],
     import torch
 
     content = path.read_bytes()
-    digest = hashlib.sha256(memoryview(content)[:-ZIP_COMMENT]).hexdigest()
-    if content[-ZIP_COMMENT:] != _comment(digest):
-        raise ValueError(f"{path} does not have the digest that it was written with")
+    # torch stores a checksum of each tensor, but does not compare it
+    if damaged := zipfile.ZipFile(io.BytesIO(content)).testzip():
+        raise ValueError(f"{path}: {damaged} does not have the checksum that it was written with")
     state = torch.load(io.BytesIO(content), map_location=map_location, weights_only=True)
-    return state, digest
+    return state, hashlib.sha256(content).hexdigest()
 
 
 def read_weights(path: Path, digest: str | None = None) -> dict[str, Any]:
@@ -216,13 +198,13 @@ def load_weights(module: Any, path: Path, digest: str | None = None) -> None:
         raise UserError(f"{path} has the weights of another model: {error}") from None
 
 
-def _comment(digest: str) -> bytes:
-    return len(digest).to_bytes(2, "little") + digest.encode()
+def digest(value: Any, digits: int = 16) -> str:
+    """Return a hash of plain data with some hexadecimal digits, independent of the order of keys.
 
-
-def digest(value: Any) -> str:
-    """Return a hash of 16 hexadecimal digits of JSON data, independent of the order of keys."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+    NaN and null count as equal, because JSON has no NaN.
+    """
+    text = json.dumps(finite(value), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:digits]
 
 
 def digest_of(path: Path) -> str:
@@ -232,23 +214,16 @@ def digest_of(path: Path) -> str:
 
 
 def seal(record: Mapping[str, object]) -> dict[str, object]:
-    """Return an object with a seal: a digest of its JSON form."""
-    return {**record, SEAL: _digest(record)}
+    """Return an object with a seal: a digest of its content."""
+    return {**record, SEAL: digest(record, SEAL_DIGITS)}
 
 
 def check_seal(record: Any) -> bool:
-    """Return whether the seal of an object matches its content.
-
-    NaN and null count as equal, because JSON has no NaN.
-    """
-    if not isinstance(record, dict) or SEAL not in record:
+    """Return whether the seal of an object matches its content."""
+    if not isinstance(record, dict):
         return False
-    return bool(record[SEAL] == _digest({k: v for k, v in record.items() if k != SEAL}))
-
-
-def _digest(record: Mapping[str, object]) -> str:
-    text = json.dumps(finite(record), sort_keys=True, allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    content = {key: value for key, value in record.items() if key != SEAL}
+    return record.get(SEAL) == digest(content, SEAL_DIGITS)
 
 
 def read_log(path: Path) -> str:
