@@ -91,11 +91,11 @@ class Comparison:
         Raises:
             UserError: the folder cannot be written.
         """
-        from ablate.report.write import write_files
+        from ablate.report.write import write_report
 
         use_labels(self.evidence.registration.get("labels", {}))
         check_writable(folder)
-        write_files(self.evidence, self.verdict, folder)
+        write_report(self.evidence, folder, self.verdict)
 
 
 def compare(runs: Any, **asked: Any) -> Comparison:

@@ -5,7 +5,7 @@ verdicts in a terminal.
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -45,40 +45,35 @@ def regime(verdict: Verdict) -> str:
     return "; ".join([*parts, *["not trained"] * (not trained)])
 
 
-def combined_lines(result: Combined) -> list[str]:
-    """Return sentences on noise, interactions and the best recipe."""
-    say, lines = metric_of(result["metric"]).say, []
-    low, high = result["interaction_interval"]
+def combined_lines(result: Combined) -> Iterator[str]:
+    """Yield paragraphs on noise, interactions and the best recipe."""
+    say, (low, high) = metric_of(result["metric"]).say, result["interaction_interval"]
     if result["interaction"] is not None and result["run_deviation"] is not None:
         ends = f"{say(low)} to {say(high)}" if high is not None else "no upper limit"
-        lines += [
+        yield (
             f"Two runs of a recipe vary by {say(result['run_deviation'])} (standard deviation). "
             f"Recipes vary around the sum of their effects by {say(result['interaction'])} "
             f"(95 % CI {ends}). The sum explains {100 * (result['share'] or 0.0):.0f} % of "
             "the variance between recipes."
-        ]
+        )
     best = result["best"]
-    lines += [
+    yield (
         f"The best recipe has {arm_label(best['levels'])}. If gains add up, it is better than the "
         f"first levels by {say(best['gain'])} ± {say(best['error'])} (standard error)."
-    ]
+    )
     if missing := [arm_label(level) for level in result["unestimated"]]:
-        lines += [f"Too few runs that learned determine the effect of {listed(missing)}."]
-    return lines
+        yield f"Too few runs that learned determine the effect of {listed(missing)}."
 
 
-def measured(claims: Sequence[Entry]) -> list[str]:
-    """Return sentences on how claims are tested and where they come from; claims with the same
+def measured(claims: Sequence[Entry]) -> Iterator[str]:
+    """Yield sentences on how claims are tested and where they come from; claims with the same
     sentences share them.
     """
     groups: dict[str, list[int]] = {}
     for number, claim in enumerate(claims, 1):
         groups.setdefault(_test(claim), []).append(number)
-    several = len(claims) > 1
-    return [
-        f"{claims_numbered(numbers) if several else 'Claim'}: {text}"
-        for text, numbers in groups.items()
-    ]
+    for sentences, numbers in groups.items():
+        yield f"{claims_numbered(numbers) if len(claims) > 1 else 'Claim'}: {sentences}"
 
 
 def _test(claim: Entry) -> str:
@@ -190,9 +185,8 @@ def announce(console: Console, verdict: Any) -> None:
     """
     for claim in verdict["claims"]:
         reading = interpretation(claim, verdict["claims"])
-        learning = claim["learning"]["still"] if "learning" in claim else ()
         marks = [f"[{reading}]"] * bool(reading) + ["(exploratory)"] * claim["exploratory"]
-        marks += ["(models were still improving)"] * bool(learning)
+        marks += ["(models were still improving)"] * bool(claim.get("learning", {}).get("still"))
         mark = MARKS[claim["verdict"]]
         headline = Text(f"{mark.letter} {claim['headline']}", f"bold {mark.colour}")
         console.print("\n", headline, *(f" {each}" for each in marks), sep="", soft_wrap=True)

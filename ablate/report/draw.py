@@ -6,25 +6,23 @@ grey. Text in a figure stays text in the SVG file.
 
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from statistics import fmean, median
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import matplotlib as mpl
+import matplotlib.style
 from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
+from pandas import DataFrame, Series
 
 from ablate.config.labels import factor_label
 from ablate.evidence.types import Curve
 from ablate.metric.table import metric_of
 from ablate.report.marks import ARM_COLOURS
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 CLIP_PATH = re.compile(r'(?<=<clipPath id=")\w+(?=")')
 WIDTH = 6.5  # width of a figure in inches
@@ -58,25 +56,21 @@ TICK = 14  # largest number of letters in a line of a tick label
 ROOM = 80  # number of letters that fit side by side below the axis
 
 Curves = Mapping[str, Mapping[int, Curve]]  # by arm and seed
-Points = dict[str, dict[object, list[float]]]  # for each line and level, the values of all seeds
+# for each line and level, the values of all seeds
+Points = dict[str, dict[float | str, list[float]]]
 
 
-@contextmanager
-def style() -> Iterator[None]:
-    """Apply the style of ablate's figures in a `with` block, whatever the user's matplotlib
-    settings are.
+def style() -> AbstractContextManager[None]:
+    """Return a context manager that applies the style of ablate's figures, whatever the user's
+    matplotlib settings are.
     """
-    with mpl.rc_context():
-        mpl.rcdefaults()
-        mpl.rcParams.update(STYLE)
-        yield
+    return matplotlib.style.context(STYLE, after_reset=True)
 
 
 def log_y(axes: Axes) -> None:
     """Use a logarithmic y-axis whose labels are plain numbers instead of powers of ten."""
     axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(LogFormatter())
-    axes.yaxis.set_minor_formatter(LogFormatter())
+    axes.yaxis.set(major_formatter=LogFormatter(), minor_formatter=LogFormatter())
 
 
 def add_legend(axes: Axes) -> None:
@@ -127,30 +121,23 @@ def draw_curves(curves: Curves) -> Figure:
     figure = Figure(figsize=(WIDTH, _height(curves)), layout="constrained")
     (panels,) = figure.subplots(1, len(metrics), squeeze=False)
     for axes, metric in zip(panels, metrics, strict=True):
-        _draw_curves(axes, metric, curves)
+        for arm, by_seed in curves.items():
+            seeds = curve_table(by_seed, metric)
+            (line,) = axes.plot(seeds.index, seeds.mean(axis=1), label=arm)
+            low, high, colour = seeds.min(axis=1), seeds.max(axis=1), line.get_color()
+            axes.fill_between(seeds.index, low, high, color=colour, alpha=0.18, linewidth=0)
+        axes.set(xlabel="optimiser steps", ylabel=metric_of(metric).axis.replace(" (", "\n("))
+        least, most = axes.dataLim.intervaly
+        if metric.endswith("nll") and 0 < least < most / 50:  # else most curves would look flat
+            log_y(axes)
     add_legend(panels[-1])
     return figure
 
 
-def _draw_curves(axes: Axes, metric: str, curves: Curves) -> None:
-    for arm, by_seed in curves.items():
-        seeds = curve_table(by_seed, metric)
-        (line,) = axes.plot(seeds.index, seeds.mean(axis=1), label=arm)
-        low, high = seeds.min(axis=1), seeds.max(axis=1)
-        axes.fill_between(seeds.index, low, high, color=line.get_color(), alpha=0.18, linewidth=0)
-    axes.set_xlabel("optimiser steps")
-    axes.set_ylabel(metric_of(metric).axis.replace(" (", "\n("))
-    least, most = axes.dataLim.intervaly
-    if metric.endswith("nll") and 0 < least < most / 50:  # else most curves would look flat
-        log_y(axes)
-
-
-def curve_table(curves: Mapping[int, Curve], metric: str) -> "DataFrame":
+def curve_table(curves: Mapping[int, Curve], metric: str) -> DataFrame:
     """Return the values of a metric by step (rows) and seed (columns); NaN if a run stopped early,
     or had a value that was not finite.
     """
-    from pandas import DataFrame, Series  # takes half a second
-
     by_seed = {
         seed: Series(curve[metric], curve["step"], dtype=float)
         for seed, curve in curves.items()
@@ -160,7 +147,8 @@ def curve_table(curves: Mapping[int, Curve], metric: str) -> "DataFrame":
 
 
 def draw_levels(label: str, factor: str, points: Points, *, log: bool = False) -> Figure:
-    """Draw a mark for every run, and for each line the means over seeds.
+    """Draw a mark for every run, and for each line the means over seeds. Levels that are all
+    numbers are in ascending order.
 
     Args:
         label: label of the metric, for the y-axis.
@@ -170,7 +158,9 @@ def draw_levels(label: str, factor: str, points: Points, *, log: bool = False) -
     """
     figure = Figure(figsize=(WIDTH, _height(points)), layout="constrained")
     axes = figure.subplots()
-    levels = _ordered(dict.fromkeys(level for line in points.values() for level in line))
+    levels = [*dict.fromkeys(level for line in points.values() for level in line)]
+    if not any(isinstance(level, str) for level in levels):
+        levels.sort(key=float)
     for number, (name, line) in enumerate(points.items()):
         aside = ASIDE * ((number + 0.5) / len(points) - 0.5)
         places = {x + aside: line[level] for x, level in enumerate(levels) if level in line}
@@ -183,14 +173,6 @@ def draw_levels(label: str, factor: str, points: Points, *, log: bool = False) -
     add_legend(axes)
     width = min(TICK, ROOM // len(levels))
     axes.set_xticks(range(len(levels)), [folded(str(level), width) for level in levels])
-    axes.set_xlim(-0.5, len(levels) - 0.5)
-    axes.set_xlabel(factor_label(factor))
-    axes.set_ylabel(folded(label))
+    ends = (-0.5, len(levels) - 0.5)
+    axes.set(xlim=ends, xlabel=factor_label(factor), ylabel=folded(label))
     return figure
-
-
-def _ordered(levels: Iterable[object]) -> list[object]:
-    """Return the levels in ascending order if all of them are numbers, else in the given order."""
-    in_order = list(levels)
-    numbers = all(isinstance(x, int | float) and not isinstance(x, bool) for x in in_order)
-    return sorted(in_order, key=lambda x: float(str(x))) if numbers else in_order

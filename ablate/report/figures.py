@@ -115,14 +115,12 @@ def expected_gains(result: Combined) -> list[Row]:
 
 def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     """Yield a figure of the gains of the variants of a screen, and one of all other effects."""
-    screen, gains, others = evidence.study.get("screen"), list[Row](), list[Entry]()
-    for claim in verdict["claims"]:
-        found = [*_gain(claim, screen)] if screen else []
-        gains += found
-        others += [] if found else [claim]
-    if screen and gains:
+    claims, screen = verdict["claims"], evidence.study.get("screen")
+    rows = [_gain(claim, screen) if screen else None for claim in claims]
+    if screen and (gains := [row for row in rows if row]):
         caption = GAINS.format(level=percent(1 - screen["alpha"]))
         yield Figure("gains", "answers", caption, partial(draw_gains, gains, screen))
+    others = [claim for claim, row in zip(claims, rows, strict=True) if row is None]
     claims = [*filter(has_effect, at_each_budget(others))]
     levels = dict.fromkeys(percent(1 - claim["alpha"]) for claim in claims)
     if claims:
@@ -130,17 +128,18 @@ def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
         yield Figure("effects", "answers", caption, partial(draw_effects, claims))
 
 
-def _gain(claim: Entry, screen: Screen) -> Iterator[Row]:
-    """Yield the gain of a variant over the baseline, if a claim compares them by the metric of the
-    screen.
+def _gain(claim: Entry, screen: Screen) -> Row | None:
+    """Return the gain of a variant over the baseline; None if a claim does not compare them by the
+    metric of the screen.
     """
     arms = [claim[side].get(FACTOR) for side in ("treatment", "baseline")]
-    if claim["metric"] == screen["metric"] and BASELINE in arms and has_effect(claim):
-        is_loss = (claim["better"] != screen["better"]) != (arms[0] == BASELINE)
-        sign = -1.0 if is_loss else 1.0
-        ends = sorted(sign * end for end in claim["interval"] or ())
-        name = arm_label({FACTOR: arms[arms[0] == BASELINE]})
-        yield Row(name, sign * (claim["effect"] or 0.0), ends)
+    if claim["metric"] != screen["metric"] or BASELINE not in arms or not has_effect(claim):
+        return None
+    is_loss = (claim["better"] != screen["better"]) != (arms[0] == BASELINE)
+    sign = -1.0 if is_loss else 1.0
+    ends = sorted(sign * end for end in claim["interval"] or ())
+    name = arm_label({FACTOR: arms[arms[0] == BASELINE]})
+    return Row(name, sign * (claim["effect"] or 0.0), ends)
 
 
 def _trends(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:

@@ -17,8 +17,8 @@ from ablate.report.draw import GRID, LABEL, LINE, WIDTH, folded
 from ablate.report.marks import INK, MARKS
 from ablate.stats.means import t_quantile
 from ablate.verdict.kinds import KINDS
-from ablate.verdict.types import INCONCLUSIVE, LEVEL, Entry
-from ablate.words.answer import claim_metric
+from ablate.verdict.types import LEVEL, Entry
+from ablate.words.answer import claim_metric, direction, graded
 
 # the unit of a slope; an exponent has none
 PER = {"linear": "per unit of", "log": "per doubling of", "log_log": ""}
@@ -74,12 +74,11 @@ def draw_forest(panels: Sequence[Panel]) -> Figure:
         for place, row in enumerate(panel.rows):
             _draw_row(axes, -place, row)
         axes.set_yticks([-place for place in range(len(labels))], labels)
-        axes.set_ylim(0.5 - len(labels), 0.5)
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="y", visible=False)
         axes.margins(x=0.06)
         axes.locator_params(axis="x", nbins=7)  # more labels overlap if they have many digits
-        axes.set_xlabel(folded(panel.label, LABEL))
+        axes.set(ylim=(0.5 - len(labels), 0.5), xlabel=folded(panel.label, LABEL))
     return figure
 
 
@@ -167,7 +166,7 @@ def contrast(claim: Entry) -> list[str]:
 
 
 def _row(claim: Entry, place: str) -> Row:
-    mark, verdict = MARKS[claim["verdict"]], claim["verdict"]
+    mark = MARKS[claim["verdict"]]
     return Row(
         name="\n".join(line for line in (*contrast(claim), place) if line),
         effect=claim["effect"],
@@ -176,7 +175,7 @@ def _row(claim: Entry, place: str) -> Row:
         marker=mark.marker,
         narrow=claim.get("interval_equivalence") or (),
         points=[(seed, "o") for seed in claim["differences"] if seed is not None],
-        word="undecided" if verdict == INCONCLUSIVE else verdict,
+        word=graded(claim["verdict"], ""),
     )
 
 
@@ -190,5 +189,4 @@ def _axis(claim: Entry) -> str:
         return f"{'rise' if rises else 'fall'} of {metric.axis} {per} {over}"
     if claim["metric"].endswith(CHANGED):  # a difference already
         return metric.axis
-    falls = not rises and claim["kind"] != "exact"  # a gain is then a fall
-    return f"{'fall of' if falls else 'difference in'} {metric.axis}"
+    return f"{'fall of' if direction(claim) < 0 else 'difference in'} {metric.axis}"

@@ -1,33 +1,28 @@
 """Define the colour and the mark of every verdict, for figures, web pages and the terminal.
 
 The colours are those of Okabe and Ito (2008), which can be distinguished with every kind of colour
-vision. Marks differ in shape as well. Words need more contrast than marks: the colours of words
-have the same hue, with a contrast of at least 4.5 to 1 on white and on black. Arms have blues,
-violets and yellows, which no verdict has.
+vision. Marks differ in shape as well. Arms have blues, violets and yellows, which no verdict has.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Mark:
-    """The symbol and the colours of a verdict."""
+class Mark(NamedTuple):
+    """The symbol and the colour of a verdict."""
 
-    colour: str  # colour of the mark, on white or black
-    on_white: str  # colour of words on white
-    on_black: str
+    colour: str  # on white or black
     letter: str  # character with the shape of the mark, for a terminal
     marker: str = ""  # marker of matplotlib, for states that figures show
 
 
 MARKS = {
-    "supported": Mark("#009e73", "#00775a", "#2fc39b", "●", "o"),
-    "refuted": Mark("#d55e00", "#b04500", "#f39257", "■", "s"),
-    "inconclusive": Mark("#777777", "#5a6167", "#a9b1b8", "◆", "D"),
-    "mixed": Mark("#cc79a7", "#96396f", "#e6a5ca", "◐"),
-    "undecided": Mark("#777777", "#5a6167", "#a9b1b8", "◆"),
-    "not testable": Mark("#777777", "#5a6167", "#a9b1b8", "–"),
-    "not tested": Mark("#777777", "#5a6167", "#a9b1b8", "○"),
+    "supported": Mark("#009e73", "●", "o"),
+    "refuted": Mark("#d55e00", "■", "s"),
+    "inconclusive": Mark("#777777", "◆", "D"),
+    "mixed": Mark("#cc79a7", "◐"),
+    "undecided": Mark("#777777", "◆"),
+    "not testable": Mark("#777777", "–"),
+    "not tested": Mark("#777777", "○"),
 }
 
 # Colours of arms. A figure has a single file for light and dark pages, so each colour has a

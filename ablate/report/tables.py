@@ -35,12 +35,12 @@ from ablate.words.answer import claim_metric, direction, graded, unit_of
 
 # metrics that are shown after those of the claims, if the runs have them
 USUAL = ("test/bleu", "test/nll", "test_long/bleu", "measure/microseconds", "measure/bytes")
-COMPARED = (  # fields of the table of all claims
+COMPARED = [  # fields of the table of all claims
     *("Claim", "Answer", "Metric", "Optimiser steps", "Estimate", "Interval"),
     *("Interval for equivalence", "Margin", "Paired seeds", "Runs of each arm"),
     *("Cases that hold", "Largest deviation", "Smallest value", "Mean deviation"),
     *("Allowed deviation", "Needed value", "p (supported, Holm)", "p (refuted, Holm)"),
-)
+]
 Fields = Iterator[tuple[str, str]]
 WORDS = re.compile(r"[^\W\d_]{3}")
 
@@ -56,15 +56,10 @@ def markdown(table: DataFrame) -> str:
 def comparable(evidence: Evidence, verdict: Verdict) -> dict[str, DataFrame]:
     """Return the tables that compare claims or arms, by the names of their files."""
     claims = [*at_each_budget(verdict["claims"])]
-    rows = [
-        {**details(claim), "Claim": title}
-        for title, claim in zip(titles(claims), claims, strict=True)
-    ]
-    fields = [field for field in COMPARED if any(field in row for row in rows)]
-    by_name = {
-        "claims": DataFrame([{field: row.get(field, NOTHING) for field in fields} for row in rows]),
-        "arms": arms(evidence, verdict),
-    }
+    compared = DataFrame([details(claim) for claim in claims], columns=COMPARED)
+    compared["Claim"] = titles(claims)
+    compared = compared.dropna(axis=1, how="all").fillna(NOTHING)
+    by_name = {"claims": compared, "arms": arms(evidence, verdict)}
     if combined := verdict.get("combined"):
         by_name |= {"changes": _changes(combined), "pairs": _pairs(combined)}
     return {name: table for name, table in by_name.items() if len(table)}
@@ -180,10 +175,8 @@ def fields_of(claim: Entry) -> DataFrame:
 def titles(claims: Sequence[Entry]) -> list[str]:
     """Return the statement of each claim, with the claim's number if there are several claims."""
     numbers = number_of(claims)
-    several = len(numbers) > 1
     return [
-        f"{numbers[name_of(claim)]}. {claim['statement']}" if several else claim["statement"]
-        for claim in claims
+        f"{numbers[name_of(claim)]}. " * (len(numbers) > 1) + claim["statement"] for claim in claims
     ]
 
 

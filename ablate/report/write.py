@@ -42,26 +42,24 @@ TEMPLATES.globals |= {"content": content, "tables": tables, "words": answer, "re
 TEMPLATES.globals |= {"title_of": experiment_title, "kinds": KINDS, "rule_of_fresh_seeds": RULE}
 
 
-def write_report(evidence: Evidence, folder: Path) -> Verdict:
-    """Judge the claims of an experiment, write the report into the folder, and return the
-    verdict.
-    """
-    return write_files(evidence, conclude(evidence), folder)
-
-
-def write_files(evidence: Evidence, verdict: Verdict, folder: Path) -> Verdict:
+def write_report(evidence: Evidence, folder: Path, verdict: Verdict | None = None) -> Verdict:
     """Write the verdict, the figures and the report into a folder; return the content of
     verdict.json without the digest that seals the file.
 
     Replications are read from contest.json in the folder. Figures of an earlier report are deleted.
+
+    Args:
+        evidence: runs and study of the experiment.
+        folder: target folder, which is created.
+        verdict: the verdict on the claims, if they are judged already.
 
     Raises:
         UserError: the folder's contest.json is damaged.
     """
     # the report shows exactly the numbers of verdict.json
     # further digits differ between CPUs
-    rounded = json.loads(json.dumps(finite(verdict)), parse_float=_rounded)
-    verdict = answer.with_words(rounded)
+    judged = finite(verdict or conclude(evidence))
+    verdict = answer.with_words(json.loads(json.dumps(judged), parse_float=_rounded))
     drawn = list(figures(evidence, verdict))
     counted = track(drawn, "drawing figures", len(drawn))
     pictures = {figure.name: svg(figure.picture) for figure in counted}

@@ -22,6 +22,14 @@ from experiments.site.wording import doubts, is_single, support
 
 TEMPLATES = Path(__file__).with_name("templates")
 SCRIPTS = ("filter.js", "page.js")
+# Colours of words by the colour of the mark, on white and on black: words need more contrast than
+# marks. The hue is the same, with a contrast of at least 4.5 to 1.
+WORDS = {
+    "#009e73": ("#00775a", "#2fc39b"),
+    "#d55e00": ("#b04500", "#f39257"),
+    "#777777": ("#5a6167", "#a9b1b8"),
+    "#cc79a7": ("#96396f", "#e6a5ca"),
+}
 
 
 def write(site: Site, folder: Path) -> None:
@@ -152,9 +160,9 @@ def _style() -> str:
     """
     words = {"/* light */": "", "/* dark */": ""}
     for state, mark in MARKS.items():
-        name = f"--{state.replace(' ', '-')}"
-        words["/* light */"] += f"{name}: {mark.on_white}; {name}-mark: {mark.colour}; "
-        words["/* dark */"] += f"{name}: {mark.on_black}; {name}-mark: {mark.on_black}; "
+        name, (on_white, on_black) = f"--{state.replace(' ', '-')}", WORDS[mark.colour]
+        words["/* light */"] += f"{name}: {on_white}; {name}-mark: {mark.colour}; "
+        words["/* dark */"] += f"{name}: {on_black}; {name}-mark: {on_black}; "
     text = (TEMPLATES / "style.css").read_text(encoding="utf-8")
     for place, colours in words.items():
         text = text.replace(place, colours)

@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.evidence.checks import ANALYSIS_LOG, keep
     from ablate.record.files import check_links, write_text, writing
     from ablate.report.content import announce_report
-    from ablate.report.write import write_files, write_tables
+    from ablate.report.write import write_report, write_tables
     from ablate.sweep.load import evidence_to_judge
     from ablate.verdict.conclude import conclude
     from ablate.verdict.stored import RESULT
@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> None:
                     write_text(target / name, (source / name).read_text(encoding="utf-8"))
             evidence.save(target)  # its seal covers the log
             keep(target, evidence)
-        verdict = write_files(evidence, verdict, target)
+        verdict = write_report(evidence, target, verdict)
     if arguments.tables:
         with writing(arguments.tables):
             write_tables(evidence, verdict, arguments.tables)
