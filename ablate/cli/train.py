@@ -63,9 +63,12 @@ def train() -> None:
     run.
 
     Raises:
-        UserError: the config cannot be composed.
+        UserError: the config cannot be composed, or an override has several values in a command
+            without -m.
     """
     given = read_words(sys.argv[1:])
+    if not given.multirun:
+        check_single_run(given.overrides)
     check_files(given.config_dir)
     sys.argv[1:] = given.words
     # -m sets the mode; Hydra would compose the whole config once more to look for hydra.mode
@@ -86,8 +89,7 @@ def read_words(words: Sequence[str]) -> argparse.Namespace:
     scale=smoke becomes the smoke test that fits the experiment.
 
     Raises:
-        UserError: an override has a list of options where only one option can be chosen, or
-            several values in a command without -m.
+        UserError: an override has a list of options where only one option can be chosen.
     """
     given, after_flags = get_args_parser().parse_known_args(words)
     given.overrides += after_flags
@@ -103,12 +105,10 @@ def read_words(words: Sequence[str]) -> argparse.Namespace:
                 f"{word}: give one option of {key}, without brackets; only {', '.join(LISTED)} "
                 "take a list"
             )
-    if not given.multirun:
-        _check_single_run(given.overrides)
     return given
 
 
-def _check_single_run(words: Sequence[str]) -> None:
+def check_single_run(words: Sequence[str]) -> None:
     """Raise a UserError if an override of a command without -m has several values."""
     several = [word for word in words if "," in word or "(" in word]  # parsing takes its time
     for override in OverridesParser.create().parse_overrides(several):
