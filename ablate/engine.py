@@ -11,10 +11,14 @@ has a number of shares, each with an equal part of its memory, and of the cores 
 run on one device takes one share. A run on several devices takes a share of as many GPUs.
 """
 
+import importlib.util
 import logging
+import multiprocessing.connection
 import os
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
 import threading
 from abc import ABC, abstractmethod
@@ -23,21 +27,26 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any, ClassVar
 
 from omegaconf import DictConfig
 
 from ablate.errors import UserError
-from ablate.process import end_children, limit_threads, start_fork_server
+from ablate.record.identity import device_kind
 
 # a name rather than an import: the module changes the process that imports it
 PRELOADED = "ablate.sweep.preloaded"
 # what a logger imports when its run begins
 FOR_LOGGERS = ("pandas", "wandb", "ablate.observe.pictures", "ablate.wandb.logger")
+GRACE_SECONDS = 20  # time for a run to save its state when the sweep is stopped
 MPS = "nvidia-cuda-mps-control"
 # the process of the run calls the argument, a `Place`, first, which chooses its GPUs and cores
 Task = Callable[..., bool]
+
+_ending = threading.Event()
+_one_at_a_time = threading.RLock()
 
 
 class Engine(ABC):
@@ -78,8 +87,6 @@ class Local(Engine):
         """
         if config.n_jobs is not None:
             return int(config.n_jobs)
-        from ablate.record.identity import device_kind  # imports torch
-
         devices = devices_of(config)
         if gpus := gpus_for(config):
             return max(1, len(gpus) * self.per_gpu // (devices or len(gpus)))
@@ -273,3 +280,83 @@ def mps() -> Iterator[None]:
             yield
         finally:
             subprocess.run([MPS], env=everything, input="quit\n", text=True, check=False)
+
+
+def limit_threads(threads: int) -> None:
+    """Let libraries that later processes import use this number of threads."""
+    # with more threads, the tokenizers library would block in forked processes
+    os.environ |= {"OMP_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "0"}
+
+
+def start_fork_server(modules: Sequence[str]) -> None:
+    """Start in the background the server from which the processes of `run_in_child` are forked,
+    with these modules imported, which takes seconds; after `end_children`, processes may start
+    again.
+    """
+    _ending.clear()
+    multiprocessing.get_context("forkserver").set_forkserver_preload(list(modules))
+    forkserver.ensure_running()
+
+
+def run_in_child(target: Callable[..., object], *arguments: object) -> int:
+    """Call a function in a new process, and return the exit status of the process.
+
+    Several threads may call this function at a time. The processes are started and joined one after
+    the other, because multiprocessing reports wrong exit statuses otherwise.
+    """
+    process = multiprocessing.get_context("forkserver").Process(target=target, args=arguments)
+    with _one_at_a_time:
+        if _ending.is_set():
+            return -signal.SIGTERM
+        process.start()
+    multiprocessing.connection.wait([process.sentinel])
+    with _one_at_a_time:
+        process.join()
+    return int(process.exitcode or 0)
+
+
+def end_children() -> None:
+    """Ask the processes of `run_in_child` to save their state and end; kill them after a while.
+
+    No process starts afterwards, until `start_fork_server` is called.
+    """
+    _ending.set()
+    with _one_at_a_time:
+        processes = multiprocessing.active_children()
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        multiprocessing.connection.wait([process.sentinel], GRACE_SECONDS)
+        process.kill()
+
+
+def act_as_command(module: str, arguments: Sequence[str]) -> None:
+    """Make this process look as if `python -m module arguments` had started it.
+
+    Lightning starts the other processes of DDP with this command line.
+    """
+    sys.argv = [sys.argv[0], *arguments]
+    sys.modules["__main__"].__spec__ = importlib.util.find_spec(module)
+
+
+def write_output_to(path: Path) -> None:
+    """Append standard output and standard error of this process to a file."""
+    with path.open("a", encoding="utf-8") as file:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+            os.dup2(file.fileno(), stream.fileno())
+
+
+def end_with_parent() -> None:
+    """Make this process end as soon as the process that started it with `multiprocessing` ends.
+
+    The operating system cannot do this, because it sees the fork server as the parent.
+    """
+    parent = multiprocessing.parent_process()
+
+    def wait() -> None:
+        if parent is not None:
+            parent.join()
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=wait, daemon=True).start()

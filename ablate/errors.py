@@ -1,7 +1,13 @@
-"""The exceptions of ablate, and parts of error messages."""
+"""The exceptions of ablate, parts of error messages, and messages that are printed once."""
 
 import difflib
+import functools
+import os
+import sys
 from collections.abc import Sequence
+
+# variables from which Lightning reads the rank of a process, in its order
+RANKS = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK")
 
 
 class UserError(Exception):
@@ -43,3 +49,24 @@ def first_line(error: BaseException) -> str:
 def class_and_line(error: BaseException) -> str:
     """Return the class of an exception with the first line of its message, as in "KeyError: 3"."""
     return ": ".join(dict.fromkeys((type(error).__name__, first_line(error))))
+
+
+def rank() -> int:
+    """Return the rank of this process among the processes of its run, as Lightning has it.
+
+    Lightning is not imported for that, because its import takes seconds.
+    """
+    if "pytorch_lightning" in sys.modules:
+        from pytorch_lightning.utilities import rank_zero_only
+
+        return int(getattr(rank_zero_only, "rank", 0))
+    return int(next((os.environ[name] for name in RANKS if name in os.environ), 0))
+
+
+@functools.cache
+def say_once(sentence: str) -> None:
+    """Print a message once per process; of the processes of a run on several devices, only the
+    first prints it.
+    """
+    if rank() == 0:
+        print(sentence, flush=True)

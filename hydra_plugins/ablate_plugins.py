@@ -63,7 +63,7 @@ class AblateLauncher(Launcher):
         Raises:
             UserError: the config selects another sweeper.
         """
-        from ablate.sweep.begin import check_plugins
+        from ablate.sweep.runs import check_plugins
 
         check_plugins(config.hydra)
         self.context = hydra_context

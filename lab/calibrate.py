@@ -27,18 +27,17 @@ def run(arguments: argparse.Namespace) -> None:
     """Simulate, and replace the tables and print the page.
 
     Raises:
-        UserError: the page cannot be read or written, or it does not have the headings and tables.
+        UserError: the page does not have the headings and tables.
         SystemExit: a percentage of errors is too high.
     """
-    from ablate.record.files import write_text, writing
+    from ablate.record.files import write_text
     from lab.calibration import robustness
     from lab.calibration.calibrate import MARGIN, SENTENCES, calibrate, keep, tried
     from lab.calibration.check import failures
     from lab.calibration.stress import stress
     from lab.calibration.tables import SECTIONS, checked, document, find_section
 
-    with writing(arguments.to):
-        page = arguments.to.read_text(encoding="utf-8")
+    page = arguments.to.read_text(encoding="utf-8")
     for title in SECTIONS:  # before the simulations, which take long
         find_section(page, title, 1)
     find_section(page, robustness.TITLE, 2)
@@ -48,8 +47,7 @@ def run(arguments: argparse.Namespace) -> None:
     again = tried(arguments.sweeps)
     page = robustness.measured(page)
     text = document(page, shares, kept, weak, again, arguments.sweeps, SENTENCES, MARGIN)
-    with writing(arguments.to):
-        write_text(arguments.to, text)
+    write_text(arguments.to, text)
     print(text)
     if failures(checked(shares, kept, weak, again, arguments.sweeps)):
         sys.exit(1)

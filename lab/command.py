@@ -14,15 +14,10 @@ def add_page(parser: Parser) -> None:
 
 
 def write_page(arguments: argparse.Namespace, page: Callable[[], str]) -> None:
-    """Write a page into the file that the command names.
+    """Write a page into the file that the command names."""
+    from ablate.record.files import write_text
 
-    Raises:
-        UserError: the page cannot be written.
-    """
-    from ablate.record.files import write_text, writing
-
-    with writing(arguments.to):
-        write_text(arguments.to, page())
+    write_text(arguments.to, page())
     print(f"page: {arguments.to}")
 
 

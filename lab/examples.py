@@ -18,11 +18,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Write a page for each example and a page of totals; without a folder, print the totals.
-
-    Raises:
-        UserError: a page cannot be written.
-    """
+    """Write a page for each example and a page of totals; without a folder, print the totals."""
     from ablate.record.files import write_text
     from experiments.worked_examples.block import names, read
     from experiments.worked_examples.page import index, page

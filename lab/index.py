@@ -11,7 +11,7 @@ from ablate.config.labels import experiment_title, option_label
 from ablate.errors import UserError
 from ablate.ledger.verdicts import read_claims
 from ablate.phrases import each_of, grouped, listed, text
-from ablate.record.files import write_text, writing
+from ablate.record.files import write_text
 from ablate.verdict.stored import (
     RULE,
     Replication,
@@ -51,12 +51,11 @@ def run(arguments: argparse.Namespace) -> None:
     """Write the table, and print its path.
 
     Raises:
-        UserError: no experiment in the folder has a verdict, or the table cannot be written.
+        UserError: no experiment in the folder has a verdict.
     """
     path = arguments.folder.expanduser() / "README.md"
     text = index(path.parent)
-    with writing(path):
-        write_text(path, text)
+    write_text(path, text)
     print(f"table: {path}")
 
 

@@ -29,9 +29,9 @@ def run(arguments: argparse.Namespace) -> None:
     """Simulate, replace the tables, draw the figure and print the tables.
 
     Raises:
-        UserError: the page cannot be read, it lacks a section, or a file cannot be written.
+        UserError: the page lacks a section.
     """
-    from ablate.record.files import write_text, writing
+    from ablate.record.files import write_text
     from lab.calibration.moderation import committed
     from lab.calibration.moderation_tables import draw_figure, powers, tables
     from lab.calibration.tables import markdown, with_tables
@@ -44,13 +44,11 @@ def run(arguments: argparse.Namespace) -> None:
         power,
         committed(arguments.experiments),
     )
-    with writing(arguments.to):
-        page = arguments.to.read_text(encoding="utf-8")
-        for title, section in sections.items():
-            page = with_tables(page, title, section)
-        write_text(arguments.to, page)
-    with writing(arguments.figure):
-        draw_figure(power, arguments.figure)
+    page = arguments.to.read_text(encoding="utf-8")
+    for title, section in sections.items():
+        page = with_tables(page, title, section)
+    write_text(arguments.to, page)
+    draw_figure(power, arguments.figure)
     print("\n\n".join(markdown(table) for section in sections.values() for table in section))
 
 

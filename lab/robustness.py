@@ -28,11 +28,10 @@ def run(arguments: argparse.Namespace) -> None:
     """Simulate, replace the tables, and print the tables.
 
     Raises:
-        UserError: the page cannot be read, the page has no such section with two tables, or the
-            page cannot be written.
+        UserError: the page has no such section with two tables.
         SystemExit: a percentage of false verdicts is too high.
     """
-    from ablate.record.files import write_text, writing
+    from ablate.record.files import write_text
     from lab.calibration.check import failures
     from lab.calibration.headlines import wrong_headlines
     from lab.calibration.robustness import (
@@ -48,9 +47,8 @@ def run(arguments: argparse.Namespace) -> None:
     rates = robustness(arguments.sweeps, arguments.seeds)
     wrong = wrong_headlines(min(LEDGERS, arguments.sweeps), [*FEW_AND_ENOUGH])
     results = tables(rates, wrong)
-    with writing(arguments.to):
-        page = arguments.to.read_text(encoding="utf-8")
-        write_text(arguments.to, replaced(page, results, arguments.sweeps))
+    page = arguments.to.read_text(encoding="utf-8")
+    write_text(arguments.to, replaced(page, results, arguments.sweeps))
     print("\n".join(map(markdown, results)))
     if failures(checked(rates, wrong, arguments.sweeps)):
         sys.exit(1)

@@ -130,8 +130,8 @@ def _about() -> Parser:
 
 @contextmanager
 def exit_statuses(prog: str) -> Iterator[None]:
-    """Turn errors of a `with` block into exit statuses; print the message of a UserError, and of an
-    error of one of the LIBRARIES, after `prog`.
+    """Turn errors of a `with` block into exit statuses; print the message of a UserError, of an
+    error of one of the LIBRARIES, and of an OSError such as a full disk, after `prog`.
     """
     try:
         yield
@@ -141,7 +141,7 @@ def exit_statuses(prog: str) -> Iterator[None]:
         if isinstance(error, UserError):
             print(f"{prog}: {error}", file=sys.stderr)
             sys.exit(2)
-        if WITH_TRACEBACK or not _is_of_library(error):
+        if WITH_TRACEBACK or not (isinstance(error, OSError) or _is_of_library(error)):
             raise error from error.__cause__
         print(f"{prog}: {_message(error)}", file=sys.stderr)
         print(f"{FULL_ERROR}=1 before the command shows the traceback", file=sys.stderr)

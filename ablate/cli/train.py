@@ -39,7 +39,7 @@ def job(config: DictConfig) -> None:
     with exit_statuses("ablate"):
         settings: Any = HydraConfig.get()
         if settings.mode == RunMode.MULTIRUN:
-            from ablate.sweep.begin import check_plugins
+            from ablate.sweep.runs import check_plugins
 
             check_plugins(settings)  # its launcher is another one
         check_groups(config)

@@ -33,8 +33,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from ablate.config import labels, leaves, screen
 from ablate.config.check import allowed_keys
-from ablate.errors import UserError
-from ablate.process import say_once
+from ablate.errors import UserError, say_once
 
 AUTO = "auto"
 SHORT_NAMES = {"16": "16-mixed", "bf16": "bf16-mixed", "32": "32-true", "64": "64-true"}

@@ -254,7 +254,7 @@ def _origin(folder: Path, evaluation: str | None = None) -> dict[str, object]:
     modules = {**trained.get("modules", {}), **tested.get("modules", {})}
     rest = {key: trained[key] for key in BESIDE_CODE if key in trained}
     packages = {name: environment["packages"].get(name, "") for name in LIBRARIES}
-    draws = (trained.get("config", {}).get("probe") or {}).get("draws")
+    draws = trained.get("config", {}).get("probe.draws")
     origin = ("commit", "processor", "instructions")
     given = {key: x for key in origin if (x := environment.get(key))}
     return {

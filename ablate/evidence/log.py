@@ -52,7 +52,7 @@ from ablate.evidence.registration import (
 )
 from ablate.evidence.types import Asked, Claim, Reason, Registration, Run, reason
 from ablate.phrases import name_of
-from ablate.record.files import SEAL, append_line, seal, write_text, writing
+from ablate.record.files import SEAL, append_line, seal, write_text
 from ablate.record.label import run_key
 
 BESIDE = ("metric", "measure")  # settings that say what is measured, not how the runs are made
@@ -195,13 +195,10 @@ def _append(results: Path, line: Record) -> None:
 
     The order of lines determines how much alpha a verdict spends, whatever the clock shows.
     """
-    locks = results / "locks"
-    with writing(results / ANALYSIS_LOG):
-        locks.mkdir(parents=True, exist_ok=True)
-        with FileLock(locks / "book.lock"):
-            latest = max((x["time"] for x in read_log(results)), default=0.0)
-            later = max(line["time"], math.nextafter(latest, math.inf))
-            append_line(results / ANALYSIS_LOG, json.dumps(seal({**line, "time": later})))
+    with FileLock(results / "locks" / "book.lock"):
+        latest = max((x["time"] for x in read_log(results)), default=0.0)
+        later = max(line["time"], math.nextafter(latest, math.inf))
+        append_line(results / ANALYSIS_LOG, json.dumps(seal({**line, "time": later})))
 
 
 def registration(current: Sweep, sweeps: Iterable[Sweep]) -> Registration:

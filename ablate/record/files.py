@@ -8,18 +8,17 @@ seal.
 import hashlib
 import io
 import json
-import math
 import os
 import re
 import uuid
 import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
+from pydantic_core import to_jsonable_python
 
 from ablate.errors import UserError
 
@@ -71,31 +70,6 @@ def lies_in(path: Path, folder: Path) -> bool:
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Turn an OSError in a `with` block that writes a file, such as a full disk, into a UserError
-    that names the file.
-
-    Raises:
-        UserError: the file cannot be written.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise UserError(f"{path} cannot be written: {error.strerror or error}") from error
-
-
-def check_writable(folder: Path) -> None:
-    """Create a folder if necessary, and check that a file can be written there.
-
-    Raises:
-        UserError: the folder or the disk cannot be written.
-    """
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        TemporaryFile(dir=folder).close()
-
-
 def write_arrays(path: Path, arrays: "dict[str, np.ndarray]") -> None:
     """Write named arrays as an .npz file, atomically and with reproducible bytes."""
     import numpy as np  # readers of verdicts do not need it
@@ -115,22 +89,17 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file atomically.
-
-    Raises:
-        UserError: the folder or the disk cannot be written.
-    """
+    """Write a file atomically, in a folder that is created if necessary."""
     private = path.with_name(f".{path.name}.{uuid.uuid4().hex}@")
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with private.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(private, path)
-        finally:
-            private.unlink(missing_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with private.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(private, path)
+    finally:
+        private.unlink(missing_ok=True)
 
 
 def write_tensors(path: Path, state: Mapping[str, object]) -> str:
@@ -236,12 +205,8 @@ def read_log(path: Path) -> str:
 
 
 def append_line(path: Path, line: str) -> None:
-    """Append a line to a file.
-
-    Raises:
-        UserError: the folder or the disk cannot be written.
-    """
-    with writing(path), path.open("a", encoding="utf-8") as file:
+    """Append a line to a file."""
+    with path.open("a", encoding="utf-8") as file:
         file.write(f"{line}\n")
 
 
@@ -272,11 +237,7 @@ def finite(value: Any) -> Any:
     """Return plain data with None in place of NaN and infinities, because JSON does not have
     them.
     """
-    if isinstance(value, dict):
-        return {key: finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return to_jsonable_python(value, inf_nan_mode="null")
 
 
 def acquire(path: Path, work: str) -> AbstractContextManager[Any]:
@@ -285,24 +246,17 @@ def acquire(path: Path, work: str) -> AbstractContextManager[Any]:
     Args:
         path: the lock file.
         work: what another process does while it holds the lock, for the message.
-
-    Raises:
-        OSError: the file cannot be written.
     """
-    if (lock := take(path)) is not None:
-        return lock
-    print(f"another process is {work}; waiting for {path}", flush=True)
-    return FileLock(path).acquire()
+    if (lock := take(path)) is None:
+        print(f"another process is {work}; waiting for {path}", flush=True)
+        lock = FileLock(path).acquire()
+    return lock
 
 
 def take(path: Path) -> AbstractContextManager[Any] | None:
     """Return a lock, which is held until the returned context ends; None if another process or
     thread holds the lock.
-
-    Raises:
-        OSError: the file cannot be written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     with suppress(Timeout):
         return FileLock(path).acquire(timeout=0)
     return None

@@ -1,4 +1,5 @@
-"""Compute the identity of a run: a hash of everything that can change its results.
+"""Compute the identity of a run, a hash of everything that can change its results, and describe the
+command, machine and versions of a run.
 
 The hash covers the resolved config of the run, the content of the data, the versions of the
 numerical libraries, and the source of the modules that the run executes.
@@ -23,7 +24,10 @@ import functools
 import hashlib
 import importlib.metadata
 import importlib.util
+import platform
 import re
+import subprocess
+import sys
 import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -33,27 +37,28 @@ from typing import Any, NamedTuple
 
 from omegaconf import DictConfig, OmegaConf
 
-from ablate.config.location import spec_of
+from ablate.config import leaves
+from ablate.config.location import PACKAGE, spec_of
 from ablate.config.settle import USUAL_BLEU, bleu_tokenizer
+from ablate.record.label import WITHOUT_EFFECT, is_below
 
-# Keys that cannot change a result; the hash of the text replaces the node `data`.
+# Keys that cannot change a result, or of which the identity covers the content or the effect: the
+# files of `initial`, the text of test_sentences, the changes of a variant.
 OUTSIDE = (
-    *("name", "contest", "n_jobs", "without", "fresh", "logger", "study"),
-    *("paths", "trust", "variant"),
-    *("data", "engine"),
+    *WITHOUT_EFFECT,
+    *("variant", "budget.seeds", "budget.short", "budget.test_sentences", "checkpoint.save_every"),
+    *("trainer.enable_progress_bar", "trainer.log_every_n_steps", "initial.folder", "initial.file"),
 )
-OUTSIDE_OF = {
-    # the hash of the text that a test reads covers the choice of test_sentences
-    "budget": ("seeds", "short", "test_sentences"),
-    "trainer": ("enable_progress_bar", "log_every_n_steps"),
-    "checkpoint": ("save_every",),
-    "initial": ("folder", "file"),  # the identity covers the content of these files
-}
-IN_TESTING = ("search", "test_splits", "measure", "metric", "weights")
-IN_TESTING_OF = {"batch": ("test_bucket", "test_padding")}
+IN_TESTING = (
+    *("search", "test_splits", "measure", "metric", "weights"),
+    *("batch.test_bucket", "batch.test_padding"),
+)
 LIBRARIES = ("torch", "pytorch-lightning", "torchmetrics", "numpy", "tokenizers", "sacrebleu")
 ENTRY_MODULES = ("ablate.train.resolve", "ablate.train.run")
 EVALUATE = "ablate.train.apply"  # its imports are those of training
+# appended to a commit if Python or YAML files of its repository have changed since
+CHANGED = "+changes"
+SECONDS = 5  # time limit for git
 Parts = dict[str, Any]  # everything on which an identity depends, by name
 
 
@@ -66,16 +71,16 @@ def parts(config: DictConfig, data_fingerprint: str, weights: str = "") -> Parts
         weights: hash of the files with the initial weights; "" if there are none.
     """
     plain: Any = OmegaConf.to_container(config, resolve=True)
-    tree = {k: v for k, v in plain.items() if k not in (*OUTSIDE, *IN_TESTING)}
-    for node, keys in (*OUTSIDE_OF.items(), *IN_TESTING_OF.items()):
-        tree[node] = {k: v for k, v in tree[node].items() if k not in keys}
-    words = tree["task"].pop("tokenize", USUAL_BLEU)
+    # the hash of the text replaces the node `data`
+    outside = (*OUTSIDE, *IN_TESTING, "data")
+    values: dict[str, Any] = {k: x for k, x in leaves(plain).items() if not is_below(k, outside)}
+    words = values.pop("task.tokenize", USUAL_BLEU)
     return {
-        "config": tree,
+        "config": values,
         "data": data_fingerprint,
         "device": device_kind(config),
         "libraries": library_versions(),
-        "modules": source_hashes([*ENTRY_MODULES, *dotted_names([tree, plain["data"]])]),
+        "modules": source_hashes([*ENTRY_MODULES, *dotted_names([values, plain["data"]])]),
         "initial": weights,
         "bleu": bleu_tokenizer(words, plain["data"].get("target") or ""),
     }
@@ -92,13 +97,11 @@ def evaluation_parts(
         tests: hash of the additional text that a test reads, by split.
     """
     plain: Any = OmegaConf.to_container(config, resolve=True)
-    tree = {key: plain[key] for key in IN_TESTING}
-    for node, keys in IN_TESTING_OF.items():
-        tree[node] = {key: plain[node][key] for key in keys}
+    values = {key: x for key, x in leaves(plain).items() if is_below(key, IN_TESTING)}
     return {
         "training": training,
-        "config": tree,
-        "modules": source_hashes(dotted_names(tree)) | {EVALUATE: source_hash(EVALUATE)},
+        "config": values,
+        "modules": source_hashes(dotted_names(values)) | {EVALUATE: source_hash(EVALUATE)},
         "data": {split: of for split, of in (tests or {}).items() if split in config.test_splits},
     }
 
@@ -110,7 +113,7 @@ def read_source(config: DictConfig) -> None:
     a run the identity of code that it did not execute.
     """
     plain: Any = OmegaConf.to_container(config, resolve=False)
-    nodes = [plain[key] for key in plain if key == "data" or key not in OUTSIDE]
+    nodes = [plain[key] for key in plain if key not in OUTSIDE]
     source_hashes(dotted_names(nodes))
 
 
@@ -139,7 +142,7 @@ OURS = "ablate."
 UNEXECUTED = tuple(
     f"ablate.{name}"
     for name in (
-        *("record", "wandb", "stats", "evidence", "verdict", "errors", "process"),
+        *("record", "wandb", "stats", "evidence", "verdict", "errors"),
         *("config.schema", "config.check", "config.limits", "config.settle"),
         *("train.apply", "train.compatibility", "train.stored", "train.tracking"),
     )
@@ -306,3 +309,65 @@ def tree_hash(tree: ast.Module) -> str:
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             del node.body[0]
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:16]
+
+
+def environment() -> dict[str, Any]:
+    """Return the command, machine and versions that produced the numbers of a run."""
+    return {
+        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "processor": processor(),
+        "instructions": instructions(),
+        "commit": source_commit(),
+        "packages": packages(),
+    }
+
+
+@functools.cache
+def processor() -> str:
+    """Return the name of the processor as the system reports it."""
+    cpu_info = Path("/proc/cpuinfo")  # exists only on Linux
+    lines = cpu_info.read_text(encoding="utf-8").splitlines() if cpu_info.exists() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
+
+
+def instructions() -> str:
+    """Return the instruction set of torch's kernels, such as "AVX2" or "AVX512", which add numbers
+    in different orders.
+    """
+    import torch  # slow to import; a run has imported it
+
+    return torch.backends.cpu.get_cpu_capability()
+
+
+@functools.cache
+def packages() -> dict[str, str]:
+    """Return the versions of all installed packages."""
+    files = (package.metadata for package in importlib.metadata.distributions())  # read once each
+    return {about["Name"]: about["Version"] for about in files if about["Name"]}
+
+
+@functools.cache
+def source_commit() -> str | None:
+    """Return the commit of this package, followed by `CHANGED` if code or configs differ from it.
+
+    Return None if git does not track these files: an installed package may be inside the repository
+    of another project.
+    """
+    if not _git("ls-files", "__init__.py"):
+        return None
+    changed = _git("status", "--porcelain", "--untracked-files=all", "--", ":/*.py", ":/*.yaml")
+    commit = _git("rev-parse", "HEAD")
+    return commit and commit + CHANGED * bool(changed)
+
+
+def _git(*words: str) -> str:
+    """Return the output of a git command in the folder of this package; "" if the command fails."""
+    command = ["git", "-C", str(PACKAGE), *words]
+    try:
+        output = subprocess.run(command, capture_output=True, timeout=SECONDS, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return output.decode(errors="backslashreplace").strip()

@@ -1,16 +1,27 @@
-"""Write levels and arms as text, such that different levels have different texts.
+"""Determine the arm of a run from its levels of the compared factors, and write levels and arms as
+text, such that different levels have different texts.
 
 Plain words are written unchanged. A text that could be mistaken for another type, such as "1" or
 "null", or that contains spaces, is quoted. A list or a node is written like an override.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable
 from typing import Any
 
+from omegaconf import DictConfig, OmegaConf
+
+from ablate.config.screen import is_combinations
 from ablate.config.study import Levels
+from ablate.record.files import digest
+
+# keys (with everything below them) that cannot change a result
+WITHOUT_EFFECT = (
+    *("name", "contest", "n_jobs", "without", "fresh", "logger", "study", "paths", "trust"),
+    "engine",
+)
+SEEDS = ("seed", "replicate")  # keys that distinguish runs of an arm rather than arms
 
 WORD = re.compile(r"[^\s\"'=,:|\[\]{}]+")
 DIGITS = 6  # number of digits of the digest that replaces the cut part
@@ -82,17 +93,18 @@ def place(factor: str) -> str:
     return factor.rpartition("@")[2].replace("/", ".")
 
 
+def is_below(key: str, nodes: Iterable[str]) -> bool:
+    """Return whether a dotted config key is one of the nodes, or below one of them."""
+    return f"{key}.".startswith(tuple(f"{node}." for node in nodes))
+
+
 def cut(text: str, longest: int) -> str:
     """Return a text, cut to at most `longest` characters.
 
     A cut text ends with a digest of the whole text.
     """
-    return text if len(text) <= longest else f"{text[: longest - DIGITS - 1]}~{digest(text)}"
-
-
-def digest(text: str) -> str:
-    """Return a digest of a text with 6 hexadecimal digits."""
-    return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
+    mark = f"~{digest(text, DIGITS)}"
+    return text if len(text) <= longest else text[: longest - len(mark)] + mark
 
 
 def say(named: Levels) -> str:
@@ -109,3 +121,111 @@ def say(named: Levels) -> str:
         for factor, value in named.items()
     ]
     return " ".join(words) or "single"
+
+
+def levels(config: DictConfig, node: Any = None) -> Levels:
+    """Return the level of each factor of the study; without a study, of each override of a sweep.
+
+    A level is plain data. For a config group, the level is the name of the chosen option (or a list
+    of names). For a node given as {key:value}, the level is this node. For any other key, the level
+    is the resolved value, including everything below the key. A single run without a study has no
+    levels. Runs with equal levels have equal configs except for the seed (ablate.sweep.cell).
+
+    Args:
+        config: the config of a run.
+        node: Hydra's node in the config of a run in a sweep; by default, the node of this process.
+    """
+    if is_combinations(config):
+        from ablate.config.combinations import levels_of  # imports NumPy
+
+        return levels_of(config)
+    swept = node is not None or is_swept()
+    node = node or hydra_node()
+    if config.study is not None:
+        return _levels(config, config.study.factors, node)
+    return _levels(config, _overridden(node), node) if swept else {}
+
+
+def distinct_levels(config: DictConfig) -> Levels:
+    """Return the levels that distinguish this run from other runs of the experiment, except the
+    seed.
+
+    If there is a study, the result has the levels of its factors and the overrides of nuisance
+    parameters, such as a learning rate that is being tuned. Without a study, the result has all
+    overrides that make arms.
+    """
+    if (node := hydra_node()) is None:
+        return levels(config)
+    keys = _overridden(node)
+    if (study := config.study) is not None:
+        free = [*study.nuisance, *([study.tune.key] if study.tune else [])]
+        keys = [*study.factors, *(key for key in keys if key in free)]
+    return _levels(config, keys, node)
+
+
+def _levels(config: DictConfig, factors: Iterable[str], node: Any) -> Levels:
+    chosen, given, by_factor = choices(node), _given(node), {}
+    for factor in factors:
+        value = OmegaConf.select(config, place(factor))
+        if factor in given and OmegaConf.is_dict(value):
+            value = given[factor]
+        elif factor in chosen:
+            value = chosen[factor]
+        elif OmegaConf.is_config(value):
+            value = OmegaConf.to_container(value, resolve=True)
+        by_factor[factor] = value
+    plain: Levels = json.loads(json.dumps(by_factor, default=str))
+    return plain
+
+
+def _given(node: Any) -> Levels:
+    """Return the overridden values of a run that are lists or mappings, by key.
+
+    These overrides are parsed here, because Hydra's record of the chosen options
+    (hydra.runtime.choices) does not contain options that were chosen as a list.
+
+    Args:
+        node: Hydra's node in the config of the run, or None.
+    """
+    from hydra.core.override_parser.overrides_parser import OverridesParser  # slow to import
+
+    words = [] if node is None else [word for word in node.overrides.task if "=" in word]
+    given = OverridesParser.create().parse_overrides([w for w in words if "[" in w or "{" in w])
+    values = {override.key_or_group: override.value() for override in given}
+    return {name: value for name, value in values.items() if isinstance(value, list | dict)}
+
+
+def hydra_node() -> Any:
+    """Return Hydra's node in the config of this process; None if Hydra has not started a run."""
+    from hydra.core.hydra_config import HydraConfig  # slow to import
+
+    return HydraConfig.get() if HydraConfig.initialized() else None
+
+
+def is_swept() -> bool:
+    """Return whether this run is part of a sweep."""
+    from hydra.types import RunMode
+
+    node = hydra_node()
+    return node is not None and node.mode == RunMode.MULTIRUN
+
+
+def choices(node: Any = None) -> dict[str, str | None]:
+    """Return the chosen option of every config group.
+
+    Args:
+        node: Hydra's node in the config of a run; by default, the node of this process.
+    """
+    node = node or hydra_node()
+    chosen: dict[str, str | None] = dict(node.runtime.choices) if node is not None else {}
+    return {group: level for group, level in chosen.items() if not group.startswith("hydra/")}
+
+
+def _overridden(node: Any) -> list[str]:
+    keys = [text.lstrip("+~").partition("=")[0] for text in node.overrides.task]
+    return [key for key in keys if makes_arms(key)]
+
+
+def makes_arms(key: str) -> bool:
+    """Return whether runs that differ in this config key belong to different arms."""
+    return not is_below(place(key), (*WITHOUT_EFFECT, *SEEDS, "experiment", "hydra"))

@@ -5,8 +5,9 @@ files that belong to the result.
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from os.path import normpath, relpath
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, NotRequired
 
@@ -14,12 +15,12 @@ from typing_extensions import TypedDict
 
 from ablate.config.study import Levels
 from ablate.errors import UserError
-from ablate.record.files import SEAL, check_seal, digest_of, lies_in
+from ablate.record.files import SEAL, check_seal, digest_of, lies_in, seal, write_json
 from ablate.record.label import value_text
 
 RESULT = "result.json"
 IDENTITY = "identity.json"  # file of a run or an evaluation: everything that determines its results
-LOGGER_FAILURES = "logger_failures.txt"  # file of a run: one line for each failed logger
+FOLDERS = ("folder", "evaluation")  # keys of an outcome
 Metrics = dict[str, int | float | None]  # by name; None means not finite
 
 
@@ -49,6 +50,7 @@ class Result(TypedDict):
     ended: NotRequired[float]  # unix time
     weights: NotRequired[str | None]  # SHA-256 of the tested weights; null if they were not saved
     signatures: NotRequired[dict[str, str]]  # settings of each score, by metric
+    samples: NotRequired[list[str]]  # texts that a language model generated
     files: NotRequired[dict[str, str]]  # SHA-256 by name; only in the file
     training: NotRequired[str]  # identity of the training
     folder: NotRequired[str]  # folder of the training
@@ -58,8 +60,9 @@ class Result(TypedDict):
 class Outcome(Result):
     """The result that a run returns, and whether it was reused or newly trained."""
 
-    reused: bool
-    trained: bool
+    reused: NotRequired[bool]
+    trained: NotRequired[bool]
+    logger_failures: NotRequired[list[str]]  # messages
     # of the run at its short budget, a smaller number of steps after which it was tested as well
     short: NotRequired["Outcome"]
 
@@ -83,11 +86,8 @@ class Cell(TypedDict):
     tuned: NotRequired[Tuned]
 
 
-class Link(Cell, Result):
+class Link(Cell, Outcome):
     """A run of a sweep with its outcome, the content of cells/NUMBER.json."""
-
-    reused: NotRequired[bool]
-    short: NotRequired[Outcome]
 
 
 def digests(folder: Path, patterns: Iterable[str]) -> dict[str, str]:
@@ -143,35 +143,46 @@ def link_path(sweep: Path, number: int) -> Path:
     return sweep / "cells" / f"{number:04d}.json"
 
 
+def write_link(path: Path, link: Link) -> None:
+    """Write the outcome of a run of a sweep to its file.
+
+    The folders of the run are stored relative to the folder of the sweep, so that a results folder
+    can be moved.
+    """
+    write_json(path, seal(_with_folders(link, lambda folder: relpath(folder, path.parents[1]))))
+
+
+def read_link(path: Path) -> Link:
+    """Return the outcome of a run of a sweep from its file.
+
+    Raises:
+        FileNotFoundError: the file does not exist.
+        UserError: the file was changed after it was written.
+    """
+    link: Link = _with_folders(read_sealed(path), lambda folder: normpath(path.parents[1] / folder))
+    return link
+
+
+def _with_folders(outcome: Any, change: Callable[[str], str]) -> Any:
+    """Return an outcome, also that of a short run in it, with other paths of its folders."""
+    folders = {key: change(outcome[key]) for key in FOLDERS if key in outcome}
+    short = {"short": _with_folders(outcome["short"], change)} if "short" in outcome else {}
+    return {**outcome, **folders, **short}
+
+
 def read_links(sweep: Path) -> list[Link]:
     """Return the outcomes of all runs of a sweep, in order of their numbers.
-
-    If the results folder was moved, or if the path of a run is relative to another current folder,
-    the outcomes name the folders in which the runs are now.
 
     Raises:
         UserError: a file was changed after it was written.
     """
-    links = [read_sealed(path) for path in sorted((sweep / "cells").glob("*.json"))]
-    return [_relocated(link, sweep) for link in links]
+    return [read_link(path) for path in sorted((sweep / "cells").glob("*.json"))]
 
 
-def _relocated(outcome: Any, sweep: Path) -> Any:
-    """Return an outcome, with the present folder of its run if the run has moved.
-
-    The present folder is that of the run in the results folder of the sweep.
-    """
-    before = Path(outcome.get("folder", ""))
-    places = (parent / "runs" / before.name for parent in sweep.absolute().parents)
-    now = None if before.exists() else next((place for place in places if place.exists()), None)
-    if now is None:
-        return outcome
-    moved = {**outcome, "folder": str(now)}
-    if "evaluation" in outcome:
-        moved["evaluation"] = str(now / Path(outcome["evaluation"]).relative_to(before))
-    if "short" in outcome:
-        moved["short"] = _relocated(outcome["short"], sweep)
-    return moved
+def folders_of(link: Link) -> list[str]:
+    """Return the folders of a run and of its evaluation, also of its short run."""
+    ends: tuple[Any, ...] = (link, link.get("short", {}))
+    return [end[key] for end in ends for key in FOLDERS if key in end]
 
 
 def executed_source(link: Link) -> Iterator[tuple[str, str]]:
@@ -179,8 +190,7 @@ def executed_source(link: Link) -> Iterator[tuple[str, str]]:
 
     Yield nothing for a failed run.
     """
-    ends: tuple[Any, ...] = (link, link.get("short", {}))
-    for folder in (end[key] for end in ends for key in ("folder", "evaluation") if key in end):
+    for folder in folders_of(link):
         parts = json.loads(Path(folder, IDENTITY).read_text(encoding="utf-8"))
         yield from parts["modules"].items()
 

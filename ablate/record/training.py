@@ -26,25 +26,20 @@ import numpy as np
 import yaml
 from omegaconf import DictConfig, OmegaConf
 
-from ablate.errors import UserError
-from ablate.process import rank, say_once
+from ablate.errors import UserError, rank, say_once
 from ablate.record import identity
-from ablate.record.environment import environment
 from ablate.record.files import (
     acquire,
     append_line,
     check_links,
-    check_writable,
     digest,
     seal,
     write_arrays,
     write_json,
     write_tensors,
     write_text,
-    writing,
 )
 from ablate.record.results import (
-    LOGGER_FAILURES,
     RESULT,
     Fingerprints,
     Result,
@@ -64,7 +59,7 @@ class RecordFolder:
     the patterns in `kept`. If one of these files changes, the result is invalid.
     """
 
-    kept: tuple[str, ...] = ("config.yaml", "identity.json")
+    kept: tuple[str, ...] = ("identity.json",)
 
     def __init__(self, parent: Path, parts: identity.Parts) -> None:
         self.parts = parts
@@ -93,17 +88,13 @@ class RecordFolder:
 
     def clear(self, *, keep: tuple[str, ...] = ()) -> None:
         """Create the folder if necessary, and remove its content except the names in `keep`."""
-        with writing(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            for path in self.folder.iterdir():
-                if path.name not in keep:
-                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for path in self.folder.iterdir():
+            if path.name not in keep:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
 
-    def describe(self, config: dict[str, object]) -> None:
-        """Write config.yaml with the config, and identity.json with the identity and the values
-        from which it was computed.
-        """
-        write_text(self.folder / "config.yaml", yaml.safe_dump(config, sort_keys=False))
+    def describe(self) -> None:
+        """Write identity.json with the identity and the values from which it was computed."""
         write_json(self.folder / "identity.json", {"identity": self.identity, **self.parts})
 
     @contextmanager
@@ -163,15 +154,14 @@ class EvaluationRecord(RecordFolder):
     """The folder of one evaluation, inside the folder of its training run.
 
     results/runs/<training identity>/tests/<identity>/
-        config.yaml     the config keys that affect only testing
         identity.json   everything from which the identity, a hash, is computed
         test.hyp        translations, one line per sentence
         test.stats.npz  statistics of each sentence
-        samples.json    texts that a language model generated
-        result.json     status and scores; exists only when the evaluation has ended
+        result.json     status, scores, and texts that a language model generated; exists only when
+                        the evaluation has ended
     """
 
-    kept = (*RecordFolder.kept, "*.hyp", "*.stats.npz", "samples.json")
+    kept = ("identity.json", "*.hyp", "*.stats.npz")
 
     def __init__(
         self, config: DictConfig, training: RecordFolder, tests: Mapping[str, str]
@@ -180,13 +170,11 @@ class EvaluationRecord(RecordFolder):
         super().__init__(training.folder / "tests", parts)
 
     def begin(self) -> None:
-        """Start to measure time, empty the folder of the evaluation, and write the config and the
-        identity of the evaluation into the folder.
-        """
+        """Start to measure time, empty the folder of the evaluation, and write its identity."""
         self._start()
         if self.writes:
             self.clear()
-            self.describe(self.parts["config"])
+            self.describe()
 
     def keep(
         self,
@@ -212,17 +200,6 @@ class EvaluationRecord(RecordFolder):
             write_text(self.folder / f"{split}.hyp", "".join(f"{line}\n" for line in lines))
         write_arrays(self.folder / f"{split}.stats.npz", arrays)
 
-    def keep_samples(self, texts: list[str]) -> None:
-        """Save texts that the model generated."""
-        if self.writes:
-            write_json(self.folder / "samples.json", texts)
-
-    def samples(self) -> list[str]:
-        """Return the texts that the model generated; an empty list if there are none."""
-        path = self.folder / "samples.json"
-        texts: list[str] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
-        return texts
-
 
 class Record(RecordFolder):
     """The folder of one training run, with the evaluation that the config specifies.
@@ -233,7 +210,7 @@ class Record(RecordFolder):
     digest.
     """
 
-    kept = (*RecordFolder.kept, "environment.json", "metrics.jsonl", "tokenizer/*.json")
+    kept = ("identity.json", "config.yaml", "environment.json", "metrics.jsonl", "tokenizer/*.json")
 
     def __init__(self, config: DictConfig, text: Fingerprints, weights: str) -> None:
         self.results = Path(config.paths.results)
@@ -244,6 +221,7 @@ class Record(RecordFolder):
         self.resumed = False
         self.about: dict[str, Any] = {}  # description of the corpus
         self.weights_digest: str | None = None
+        self.logger_failures: list[str] = []  # messages, for warnings at the end of a sweep
         self.metrics = self.folder / "metrics.jsonl"
         self.weights = self.folder / "weights.pt"
         self.checkpoints = self.folder / "checkpoints"
@@ -254,14 +232,12 @@ class Record(RecordFolder):
         process is executing the run.
 
         Raises:
-            UserError: a link in the folder of the run leads out of `runs`, or the results folder
-                cannot be written.
+            UserError: a link in the folder of the run leads out of `runs`.
         """
         lock: Any = nullcontext()
         if self.writes:
-            locks = self.results / "locks"
-            check_writable(locks)
-            lock = acquire(locks / f"{self.identity}.lock", "executing this run")
+            path = self.results / "locks" / f"{self.identity}.lock"
+            lock = acquire(path, "executing this run")
         with lock:
             check_links(self.folder, self.folder.parent)
             yield
@@ -292,7 +268,7 @@ class Record(RecordFolder):
         whole: Any = {key: value for key, value in trained.items() if key != "files"}
         whole |= {"training": self.identity, "folder": str(self.folder), "signatures": {}}
         if tested is not None:
-            whole |= {key: tested[key] for key in ("identity", "signatures", "ended")}
+            whole |= {key: tested[key] for key in ("identity", "signatures", "samples", "ended")}
             whole |= {key: {**trained[key], **tested[key]} for key in ("metrics", "seconds")}
             whole["wall_seconds"] = round(trained["wall_seconds"] + tested["wall_seconds"], 3)
             whole["evaluation"] = str(self.evaluation.folder)
@@ -323,9 +299,10 @@ class Record(RecordFolder):
             self._introduce()
 
     def _introduce(self) -> None:
-        plain: Any = OmegaConf.to_container(self.config, resolve=True)
-        self.describe(plain)
-        write_json(self.folder / "environment.json", {**environment(), **self.about})
+        plain = OmegaConf.to_container(self.config, resolve=True)
+        write_text(self.folder / "config.yaml", yaml.safe_dump(plain, sort_keys=False))
+        self.describe()
+        write_json(self.folder / "environment.json", {**identity.environment(), **self.about})
 
     def __enter__(self) -> "Record":
         return self
@@ -333,7 +310,7 @@ class Record(RecordFolder):
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Write an error into the result of the training, or of the evaluation if it is running."""
         if isinstance(error, Exception) and self.current.folder.is_dir():
-            with suppress(UserError):  # a full disk cannot store the failure either
+            with suppress(OSError):  # a full disk cannot store the failure either
                 self.current.finish("failed", {}, error=f"{type(error).__name__}: {error}")
 
     def log(self, values: dict[str, float], step: int) -> None:
@@ -344,12 +321,6 @@ class Record(RecordFolder):
         if self.writes and self.current is self:
             line = {"step": step, "time": round(self.wall_seconds, 3), **values}
             append_line(self.metrics, json.dumps(line))
-
-    def note_logger_failure(self, sentence: str) -> None:
-        """Store that a logger failed, for a warning at the end of a sweep; ignore a full disk."""
-        if self.writes:
-            with suppress(UserError):
-                append_line(self.folder / LOGGER_FAILURES, sentence)
 
     def keep_weights(self, weights: Mapping[str, object]) -> None:
         """Save the weights that are tested, and store their digest in `weights_digest`."""
@@ -364,9 +335,8 @@ class Record(RecordFolder):
         """
         if self.writes:
             folder = self.folder / "tokenizer"
-            with writing(folder):
-                folder.mkdir(exist_ok=True)
-                save(folder)
+            folder.mkdir(exist_ok=True)
+            save(folder)
 
     def finish(self, status: str, metrics: Mapping[str, int | float | None], **more: Any) -> Result:
         """Write result.json of training, and return its content; unless the run failed, remove its

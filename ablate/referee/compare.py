@@ -24,7 +24,7 @@ from ablate.evidence.tables import Row, Source
 from ablate.evidence.types import Levels, Reason, reason
 from ablate.metric.table import RESULT
 from ablate.phrases import listed
-from ablate.record.files import check_writable, finite
+from ablate.record.files import finite
 from ablate.referee.question import Claim, Question, question_of, read_question
 from ablate.referee.runs import Rows, Runs, alike, number_of, numbers, runs_of, texts
 from ablate.report.content import announce
@@ -86,15 +86,10 @@ class Comparison:
         return next(figures(self.evidence, self.verdict)).picture
 
     def write(self, folder: Path) -> None:
-        """Write verdict.json, report.md and the figures into a folder.
-
-        Raises:
-            UserError: the folder cannot be written.
-        """
+        """Write verdict.json, report.md and the figures into a folder."""
         from ablate.report.write import write_report
 
         use_labels(self.evidence.registration.get("labels", {}))
-        check_writable(folder)
         write_report(self.evidence, folder, self.verdict)
 
 

@@ -1,33 +1,33 @@
-"""Start a sweep: compose its config, check its study, and register it before any run.
+"""Start a sweep, register its study before any run, and share the sweep between workers.
 
 The log of questions gets the description of a new sweep: which arms it compares in which metrics,
 with which settings and seeds.
+
+A worker is the same command, started several times on a results folder.
+results/sweeps/<name>/<time>/sweep.json has a hash of the command (`key`) and, once the sweep has
+ended, the number of failures. While the sweep is open, the same command joins it, at the same time
+or after a crash. Steps on which all workers must agree (starting, choosing later runs, dropping a
+failure, ending) are done by one of them under a lock.
 """
 
+import hashlib
+import json
 import os
+import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
-import hydra
-from hydra._internal.callbacks import Callbacks
-from hydra._internal.hydra import Hydra
-from hydra.core.config_search_path import SearchPathQuery
-from hydra.core.global_hydra import GlobalHydra
-from hydra.core.plugins import Plugins
-from hydra.types import HydraContext, RunMode
-from omegaconf import DictConfig
+from filelock import FileLock
+from omegaconf import DictConfig, read_write
 
 from ablate.config import leaves
-from ablate.config.check import check_groups, check_study_keys
 from ablate.config.labels import stored_labels
-from ablate.config.limits import check_words
-from ablate.config.location import CONF, SMOKE, catalogue
-from ablate.config.screen import changed_keys, expand, is_combinations, variants
-from ablate.config.settle import settle
+from ablate.config.location import PACKAGE, SMOKE, catalogue
+from ablate.config.screen import changed_keys, is_combinations, variants
 from ablate.errors import UserError
 from ablate.evidence.checks import ABOUT, write_about
 from ablate.evidence.gather import command
@@ -40,17 +40,27 @@ from ablate.evidence.registration import (
     settings,
     shared_seeds,
 )
-from ablate.evidence.types import Regime, Study
-from ablate.record.environment import source_commit
-from ablate.record.files import check_name
-from ablate.record.label import place
-from ablate.sweep.cell import SEEDS, Cell, config_dirs, plain_study
+from ablate.evidence.types import Regime
+from ablate.record.files import digest, seal, write_json
+from ablate.record.identity import (
+    OUTSIDE,
+    device_kind,
+    library_versions,
+    source_commit,
+    source_hashes,
+)
+from ablate.record.label import SEEDS, is_below, place
+from ablate.record.results import read_sealed
+from ablate.sweep.cell import Cell, config_dirs
 from ablate.sweep.compose import PlannedSweep
-from ablate.sweep.runs import all_arms, ask
-from ablate.sweep.share import alone, digest_of_code, enter
-from ablate.verdict.conclude import UNREGISTERED, check_looks
-from ablate.verdict.study_checks import check_study
+from ablate.sweep.end import end
+from ablate.sweep.runs import all_arms, checked
+from ablate.verdict.conclude import UNREGISTERED
 
+STATE = "sweep.json"
+# Overrides that may differ between workers.
+OWN = ("n_jobs=", "engine", "logger", "paths.", "hydra.sweep.dir=")
+DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")  # names such as mine.Part
 # config groups that affect how a model learns or translates, and the components of a model
 COMPONENTS = ("adapt", "initial", "loss", "optimizer", "schedule", "search", "task", "tokenizer")
 
@@ -111,102 +121,6 @@ def components(choices: Mapping[str, str | None], factors: Sequence[str]) -> dic
     }
 
 
-def checked(config: DictConfig) -> Study | None:
-    """Return the study of a sweep after checking it; None if the sweep has no study.
-
-    Settings that depend on the machine, such as the precision, are resolved in `config`.
-
-    Raises:
-        UserError: no decision rule applies to the study, or the config selects a Hydra launcher
-            other than ablate's.
-    """
-    check_groups(config)
-    check_words(config, config.hydra.overrides.task)
-    if config.trainer.get("fast_dev_run"):
-        raise UserError("trainer.fast_dev_run stores no result that a sweep needs: leave out -m")
-    check_name("name", config.name)
-    expand(config)
-    check_study_keys(config)
-    study = None if config.study is None else plain_study(config)
-    check_plugins(config.hydra)
-    settle(config)
-    if study is not None:
-        check_study(study)
-        check_looks(study)
-    else:
-        ask(config)
-    return study
-
-
-def check_plugins(settings: DictConfig) -> None:
-    """Raise UserError if the command selects a launcher or a sweeper other than those of ablate, or
-    lets runs change the working folder.
-    """
-    for name in ("launcher", "sweeper"):
-        if not settings[name]._target_.startswith("hydra_plugins.ablate_plugins."):
-            raise UserError(
-                f"hydra/{name}={settings.runtime.choices[f'hydra/{name}']}: `ablate` has its own "
-                f"{name}; leave hydra/{name} out, and choose engine=OPTION"
-            )
-    if settings.job.chdir:
-        raise UserError(
-            "hydra.job.chdir=true: a run finds its files from this folder; leave it out"
-        )
-
-
-class Composed(NamedTuple):
-    """Hydra's context, the config of a sweep, and the overrides of each of its jobs."""
-
-    context: HydraContext
-    config: DictConfig
-    jobs: list[list[str]]
-
-
-@contextmanager
-def composed(
-    words: Sequence[str],
-    folder: str | None = None,
-    main: str | None = None,
-    name: str | None = None,
-) -> Iterator[Composed]:
-    """Compose a sweep as Hydra would, check its study, and yield the sweep.
-
-    Hydra stays active until the block ends.
-
-    Args:
-        words: overrides.
-        folder: --config-dir, an additional folder to search.
-        main: --config-path, the folder of the main config; None for the folder of this package.
-        name: --config-name, the name of the main config.
-
-    Raises:
-        UserError: no decision rule applies to the study.
-    """
-    with _searching(folder, main or str(CONF)) as started:
-        config = started.compose_config(name or "config", [*words], run_mode=RunMode.MULTIRUN)
-        context = HydraContext(config_loader=started.config_loader, callbacks=Callbacks(config))
-        checked(config)
-        sweeper: Any = Plugins.instance().instantiate_sweeper(
-            config=config, hydra_context=context, task_function=lambda config: None
-        )
-        jobs = sweeper.jobs(config.hydra.overrides.task)
-        yield Composed(context, config, jobs)
-
-
-@contextmanager
-def _searching(folder: str | None, main: str) -> Iterator[Hydra]:
-    """Initialise Hydra with the main config folder, and with an additional folder if one is
-    given.
-    """
-    with hydra.initialize_config_dir(os.path.abspath(main), version_base="1.3"):
-        path = GlobalHydra.instance().config_loader().get_search_path()
-        if folder:
-            place = f"file://{Path(folder).resolve()}"
-            path.prepend("command-line", place, SearchPathQuery("schema"))
-        GlobalHydra.instance().clear()  # this instance has already read its search path
-        yield Hydra.create_main_hydra2("plan", path)
-
-
 def command_of(config: DictConfig) -> str:
     """Return the command that started this sweep, including values of `hydra.sweeper.params` from
     the command line.
@@ -218,8 +132,6 @@ def command_of(config: DictConfig) -> str:
 
 def regime(config: DictConfig) -> Regime:
     """Return the setting of a sweep: data, model size, budget, device and precision of its runs."""
-    from ablate.record.identity import device_kind  # imports torch
-
     choices = config.hydra.runtime.choices
     model = config.model
     short = None if config.probe is not None else config.budget.short
@@ -255,7 +167,7 @@ def describe(planned: PlannedSweep, regime: Regime) -> tuple[Sweep, Form]:
     assert study is not None
     tune, changes, factors = study.get("tune"), variants(config), study["factors"]
     free = [place(key) for key in (*factors, *([tune["key"]] if tune else []))]
-    shared = {key: x for key, x in _settings(config).items() if not _is_below(key, free)}
+    shared = {key: x for key, x in _settings(config).items() if not is_below(key, free)}
     if is_combinations(config):
         from ablate.config.combinations import runs_in, settings_of_levels  # imports NumPy
 
@@ -296,7 +208,7 @@ def _levels(
         name = str(arm.levels[factor])
         keys = changed_keys({name: changes.get(name, {})}) if changes else [factor]
         nodes = [place(key) for key in keys]
-        sets = {key: x for key, x in _settings(arm.arm).items() if _is_below(key, nodes)}
+        sets = {key: x for key, x in _settings(arm.arm).items() if is_below(key, nodes)}
         # a key that another factor varies below this one is no setting of the level
         before = levels.get(f"{factor}={name}", sets)
         levels[f"{factor}={name}"] = {k: x for k, x in sets.items() if before.get(k) == x}
@@ -307,15 +219,11 @@ def _settings(config: DictConfig) -> dict[str, object]:
     """Return all settings that can change a result, by dotted key, except seeds and the location of
     data on this machine.
     """
-    from ablate.record.identity import OUTSIDE, OUTSIDE_OF  # imports torch
-
-    # the content of the data is not part of the config
-    outside = [*(node for node in OUTSIDE if node != "data"), *SEEDS, "hydra"]
-    outside += [f"{node}.{key}" for node in OUTSIDE_OF for key in OUTSIDE_OF[node]]
+    outside = [*OUTSIDE, *SEEDS, "hydra"]
     return {
         key: class_name(key, value)
         for key, value in leaves(config).items()
-        if key.rpartition(".")[2] not in PLACES and not _is_below(key, outside)
+        if key.rpartition(".")[2] not in PLACES and not is_below(key, outside)
     }
 
 
@@ -329,5 +237,126 @@ def class_name(key: str, value: Any) -> Any:
     return value.rpartition(".")[2] if ours else value
 
 
-def _is_below(key: str, nodes: Iterable[str]) -> bool:
-    return f"{key}.".startswith(tuple(f"{node}." for node in nodes))
+def alone(config: DictConfig) -> AbstractContextManager[Any]:
+    """Exclude other workers of all sweeps with the name `config.name` while a `with` block runs."""
+    return FileLock(Path(config.paths.results) / "locks" / f"sweep {config.name}.lock")
+
+
+def enter(config: DictConfig, regime: Regime) -> None:
+    """Choose the folder of the sweep, and store it in hydra.sweep.dir.
+
+    An open sweep of the same command is continued.
+
+    Raises:
+        UserError: hydra.sweep.dir was given, and another command has started a sweep there.
+    """
+    own_key = key(config, regime)
+    with alone(config):
+        folder = _folder(config, own_key)
+        with read_write(config.hydra):
+            config.hydra.sweep.dir = str(folder)
+        write_json(folder / STATE, seal({"key": own_key, "failed": None}))
+
+
+def key(config: DictConfig, regime: Regime) -> str:
+    """Return a hash (16 hexadecimal digits) of a command's overrides, of its setting, of the config
+    files, of the code (`digest_of_code`), of the versions of the numerical libraries, and of the
+    place of the results relative to the folder of the sweep.
+
+    Overrides that may differ between workers (`OWN`) are left out.
+    """
+    words = [*config.hydra.overrides.task, *config.hydra.overrides.hydra]
+    asked = sorted(word for word in words if not word.lstrip("+~").startswith(OWN))
+    files = [digest_of_code(config), _content(_config_files(config))]
+    # a worker with another results folder would keep the locks and the log somewhere else
+    results = os.path.relpath(config.paths.results, config.hydra.sweep.dir)
+    return digest([asked, regime, files, library_versions(), results])
+
+
+def digest_of_code(config: DictConfig) -> str:
+    """Return a digest of the source of this package, and of all components of the user that the
+    config files and the overrides of a sweep name.
+    """
+    texts = [path.read_text(encoding="utf-8") for path in _config_files(config)]
+    names = {*DOTTED.findall("\n".join([*texts, *config.hydra.overrides.task]))}
+    components = source_hashes(name for name in names if not name.startswith("ablate."))
+    return digest([_content(PACKAGE.rglob("*.py")), components])
+
+
+def _config_files(config: DictConfig) -> list[Path]:
+    sources = config.hydra.runtime.config_sources
+    trees = [Path(source.path) for source in sources if source.schema == "file"]
+    return [path for tree in trees for path in tree.rglob("*.yaml")]
+
+
+def _content(paths: Iterable[Path]) -> str:
+    digest_of_files = hashlib.sha256()
+    for path in sorted(paths):
+        digest_of_files.update(path.read_bytes())
+    return digest_of_files.hexdigest()
+
+
+def _folder(config: DictConfig, own_key: str) -> Path:
+    """Return the folder of the open sweep that this command joins, or of a new sweep.
+
+    Args:
+        config: the config of the sweep.
+        own_key: the hash of this command.
+
+    Raises:
+        UserError: hydra.sweep.dir was given, and another command has started a sweep there.
+    """
+    given = Path(config.hydra.sweep.dir)
+    if any(word.startswith("hydra.sweep.dir=") for word in config.hydra.overrides.hydra):
+        if (given / STATE).exists() and read_sealed(given / STATE)["key"] != own_key:
+            raise UserError(
+                f"hydra.sweep.dir={given}: another command, or another version, has begun a sweep "
+                "there"
+            )
+        return given
+    for path in sorted(given.parent.glob(f"*/{STATE}"), reverse=True):
+        with suppress(UserError):  # a damaged sweep is not continued
+            if read_sealed(path) == {"key": own_key, "failed": None}:
+                return path.parent
+    while (given / STATE).exists():  # of another command in the same second
+        given = given.with_name(f"{given.name}_")
+    return given
+
+
+def once(config: DictConfig, path: Path, decide: Callable[[], Any]) -> Any:
+    """Return a decision that is the same in all workers, as JSON data.
+
+    The first worker makes the decision with `decide`, and stores it in the file `path`.
+
+    Raises:
+        UserError: the stored decision is damaged.
+    """
+    with alone(config):
+        try:
+            return read_sealed(path)["decided"]
+        except FileNotFoundError:
+            decided = json.loads(json.dumps(decide()))
+            write_json(path, seal({"decided": decided}))
+            return decided
+
+
+def conclude(config: DictConfig, cells: int) -> int:
+    """End the sweep in exactly one worker, and return the number of failed runs.
+
+    The result is 0 if the sweep cannot end yet.
+
+    Args:
+        config: the config of the sweep.
+        cells: the number of runs that must be done before the sweep can end.
+    """
+    folder = Path(config.hydra.sweep.dir)
+    with alone(config):
+        state = read_sealed(folder / STATE)
+        if state["failed"] is not None:
+            print(f"Another worker has ended this sweep; its verdicts are in {folder}.")
+        elif len(list((folder / "cells").glob("*.json"))) < cells:
+            print("Another worker is retrying failed cells and will end the sweep.")
+        else:
+            state["failed"] = end(config)
+            write_json(folder / STATE, seal(state))
+    return int(state["failed"] or 0)

@@ -22,13 +22,11 @@ from ablate.evidence.gather import CONFIG_DIR
 from ablate.evidence.registration import OF_DESIGN, study_hash
 from ablate.evidence.types import Levels, Study
 from ablate.metric.table import metric_of
-from ablate.record.arm import levels, makes_arms
-from ablate.record.files import digest, seal, write_json
-from ablate.record.label import key, say, value_text
-from ablate.record.results import Cell as Place
-from ablate.record.results import Result, link_path
+from ablate.record import results
+from ablate.record.files import digest
+from ablate.record.identity import parts
+from ablate.record.label import key, levels, makes_arms, say, value_text
 
-SEEDS = ("seed", "replicate")  # keys that distinguish runs of an arm rather than arms
 SEED = re.compile(r"seed=\d+")
 MOST = 3  # maximum number of keys named in a message
 NONE = "no such key"
@@ -69,7 +67,7 @@ class Cell:
     @property
     def link(self) -> Path:
         """The file in the sweep's folder that stores the outcome of the run."""
-        return link_path(Path(self.arm.hydra.sweep.dir), self.number)
+        return results.link_path(Path(self.arm.hydra.sweep.dir), self.number)
 
     def task_config(self) -> DictConfig:
         """Return the config of the run without Hydra's node, as the function that trains receives
@@ -165,9 +163,7 @@ class Cell:
         The name of the lock for this training contains the hash. The hash does not cover the data,
         so it is not the identity of the stored training.
         """
-        # imports torch, which --help does not need
-        from ablate.initial import weights_fingerprint
-        from ablate.record.identity import parts
+        from ablate.initial import weights_fingerprint  # imports torch
 
         config = self.task_config()
         return digest(parts(config, "", weights_fingerprint(config)))
@@ -305,10 +301,10 @@ def used(study: dict[str, Any]) -> Study:
     return cast(Study, {**used_keys, "claims": claims})
 
 
-def write_link(cell: Cell, outcome: Result) -> None:
+def write_link(cell: Cell, outcome: results.Result) -> None:
     """Write the file with the outcome of a run into the folder of its sweep."""
     config = cell.config
-    about: Place = {
+    about: results.Cell = {
         "cell": cell.number,
         "seed": config.seed,
         "levels": levels(config, config.hydra),
@@ -322,4 +318,4 @@ def write_link(cell: Cell, outcome: Result) -> None:
         if tune := study.get("tune"):
             value = OmegaConf.select(config, tune["key"])
             about["tuned"] = {"key": tune["key"], "value": value}
-    write_json(cell.link, seal({**about, **outcome}))
+    results.write_link(cell.link, cast(results.Link, {**about, **outcome}))

@@ -12,9 +12,9 @@ from ablate.evidence.log import read_log, sweeps_of
 from ablate.evidence.registration import deciding, questions
 from ablate.phrases import name_of
 from ablate.record.files import write_json
-from ablate.sweep.begin import composed
 from ablate.sweep.cell import plain_study
 from ablate.sweep.load import from_folder
+from ablate.sweep.runs import composed
 from ablate.verdict.conclude import conclude
 from ablate.verdict.stored import (
     RESULT,

@@ -21,7 +21,7 @@ from ablate.evidence.log import looked
 from ablate.evidence.outcome import NOT_LEARNED, PROBE, STATUSES, Row, rows
 from ablate.phrases import counted
 from ablate.record.files import write_text
-from ablate.record.results import LOGGER_FAILURES, read_links
+from ablate.record.results import read_links
 from ablate.verdict.types import Verdict
 
 PART = (
@@ -91,13 +91,7 @@ def _advice(config: DictConfig, sweep: Path) -> str:
 def logger_failures(sweep: Path) -> list[str]:
     """Return a warning for each distinct message about a failed logger in the runs of a sweep."""
     links = [link for link in read_links(sweep) if "folder" in link]
-    paths = [Path(link["folder"]) / LOGGER_FAILURES for link in links]
-    sentences = Counter(
-        line
-        for path in paths
-        if path.is_file()
-        for line in set(path.read_text(encoding="utf-8").splitlines())
-    )
+    sentences = Counter(line for link in links for line in {*link.get("logger_failures", [])})
     return [
         f"warning: in {count} of {len(links)} runs {sentence}; the records of the runs are complete"
         for sentence, count in sentences.items()

@@ -31,17 +31,14 @@ from ablate.evidence.registration import planned_looks, shared_seeds
 from ablate.evidence.types import Levels, Study, Tune
 from ablate.record.identity import source_hash
 from ablate.record.label import run_key
-from ablate.record.results import Link, executed_source, read_sealed
-from ablate.sweep.begin import register_study
+from ablate.record.results import Link, executed_source, read_link
+from ablate.sweep.begin import alone, conclude, once, register_study
 from ablate.sweep.cell import Cell
 from ablate.sweep.compose import PlannedSweep, compose
 from ablate.sweep.runs import plan_runs
-from ablate.sweep.share import alone, conclude, once
 from ablate.sweep.task import RunTask, fail
 from ablate.sweep.tuning import WIDENINGS, tuned_jobs, wider_jobs
 from ablate.verdict.conclude import needed
-
-HELD_SECONDS = 1.0  # interval for checking whether another worker still holds a run
 
 
 def launch(context: HydraContext, config: DictConfig, jobs: Sequence[Sequence[str]]) -> None:
@@ -192,20 +189,19 @@ class Worker:
             cells: the runs.
             again: whether to retry runs that failed earlier.
         """
-        stale = [cell for cell in cells if not self._outcome_is_valid(cell, again=again)]
-        if stale:
-            with alone(self.sweep.config):
-                for cell in stale:
-                    cell.link.unlink(missing_ok=True)
+        with alone(self.sweep.config):
+            for cell in cells:
+                if not self._outcome_is_valid(cell, again=again):
+                    cell.link.unlink()
         while True:
             for cell, here in self._as_completed(cells):
                 self._show(cell, here=here)
             with suppress(FileNotFoundError):  # another worker is retrying a failed cell
-                return [read_sealed(cell.link) for cell in cells]
+                return [read_link(cell.link) for cell in cells]
 
     def _show(self, cell: Cell, *, here: bool) -> None:
         """Print the outcome of a run; `here` is true if this process executed it."""
-        link: Link = read_sealed(cell.link)
+        link = read_link(cell.link)
         self.work.advance()
         how = "reused" if link.get("reused") else link["status"]
         detail = link.get("error") or f"{link['wall_seconds']:.0f} s"
@@ -230,16 +226,16 @@ class Worker:
                     running.append((self.engine.submit(RunTask(self.sweep.context, cell)), cell))
             ended = [(job, cell) for job, cell in running if job.done()]
             running = [each for each in running if each not in ended]
-            held = [cell for job, cell in ended if not (job.exception() or job.result())]
             for job, cell in ended:
-                if cell not in held and not cell.link.exists():
+                here = bool(job.exception() or job.result())
+                if here and not cell.link.exists():
                     fail(cell, str(job.exception() or "the process was interrupted"))
                 if cell.link.exists():
-                    yield cell, cell not in held
+                    yield cell, here
                 else:
                     waiting.append(cell)
-            if len(held) == len(ended):
-                time.sleep(HELD_SECONDS if held else self.engine.poll_seconds)
+            if not ended:
+                time.sleep(self.engine.poll_seconds)
 
     def _outcome_is_valid(self, cell: Cell, *, again: bool) -> bool:
         """Return whether a run has no stored outcome, or an outcome that is valid for its present
@@ -255,7 +251,7 @@ class Worker:
         from ablate.sweep.preflight import records_of
 
         try:
-            link: Link = read_sealed(cell.link)
+            link = read_link(cell.link)
         except FileNotFoundError:
             return True
         if link["status"] == "failed":

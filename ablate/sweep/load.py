@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from ablate.config import leaves
 from ablate.config.labels import use_labels
 from ablate.config.location import NO_VERDICT, SMOKE
 from ablate.errors import UserError
@@ -20,7 +19,7 @@ from ablate.evidence.outcome import by_label
 from ablate.evidence.types import Curve, Levels
 from ablate.record.files import check_links
 from ablate.record.label import say
-from ablate.record.results import read_links, read_result
+from ablate.record.results import folders_of, read_links, read_result
 from ablate.verdict.study_checks import load_evidence
 
 if TYPE_CHECKING:
@@ -75,16 +74,14 @@ def evidence_to_judge(source: str | PathLike[str] | Evidence) -> Evidence:
 
 
 def check_cells(sweep: Path) -> None:
-    """Raise UserError if a sweep refers to folders of runs outside its results folder."""
+    """Raise UserError if folders of runs of a sweep are missing, or outside its results folder."""
     # the folder of the sweep is RESULTS/sweeps/NAME/TIME
     results = (sweep.resolve() / "../../..").resolve()
     for link in (*read_links(sweep), *read_links(sweep / SCREENING)):
-        ends = (link, link.get("short", {}))
-        for record in (end[key] for end in ends for key in ("folder", "evaluation") if key in end):
-            if not Path(record).resolve().is_relative_to(results):
-                raise UserError(
-                    f"{sweep}: cell {link['cell']} is at {record}, outside of {results}"
-                )
+        for record in folders_of(link):
+            path = Path(record).resolve()
+            if not (path.is_dir() and path.is_relative_to(results)):
+                raise UserError(f"{sweep}: {record} of cell {link['cell']} is not in {results}")
 
 
 def frame(folder: Path, *, curves: bool) -> "pandas.DataFrame":
@@ -227,7 +224,7 @@ def _config(folder: Path) -> Row:
     data = {"data": parts["data"]} if "data" in parts else {}
     return {
         key.removesuffix(TARGET): str(value).rpartition(".")[2] if key.endswith(TARGET) else value
-        for key, value in leaves({**parts["config"], **data}).items()
+        for key, value in {**parts["config"], **data}.items()
     }
 
 

@@ -31,13 +31,11 @@ from ablate.model.base import Model
 from ablate.model.residual import Residual
 from ablate.observe import NAMES
 from ablate.optimizer import make_optimizer
-from ablate.record.files import check_writable
-from ablate.record.label import key, place
+from ablate.record.label import SEEDS, is_below, key, place
 from ablate.record.results import Fingerprints
 from ablate.record.training import Record
 from ablate.seeding import seed_dropout, seed_of
 from ablate.sweep.cell import (
-    SEEDS,
     Cell,
     Overrides,
     check_apart,
@@ -204,9 +202,7 @@ def _kept_bytes(model: Model) -> int:
 
 
 def _check_disk_space(results: Path, needed: int) -> None:
-    for folder in (results, results / "runs", results / "locks"):
-        if folder == results or folder.exists():
-            check_writable(folder)
+    results.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(results).free
     if needed > free:
         raise UserError(
@@ -298,7 +294,7 @@ def _check_fixed(arms: list[Cell], study: Study) -> None:
     for arm, values in zip(arms[1:], values_of_arms[1:], strict=True):
         for name in values_of_arms[0].keys() | values.keys():
             differs = values_of_arms[0].get(name) != values.get(name)
-            if differs and not any(name == f or name.startswith(f"{f}.") for f in free):
+            if differs and not is_below(name, free):
                 raise UserError(
                     f"the arms {arms[0].label} and {arm.label} differ in {name} as well "
                     f"({values_of_arms[0].get(name)}, {values.get(name)}), which is neither a "

@@ -10,15 +10,12 @@ from importlib import import_module
 
 from ablate.config.location import leave_current_folder
 
-MODULES = ("ablate.sweep.task", "ablate.train.resolve", "ablate.train.run")
-
 leave_current_folder()
-for name in MODULES:
+identity = import_module("ablate.record.identity")
+for name in ("ablate.sweep.task", *identity.ENTRY_MODULES):
     import_module(name)
 # cached here, because hashing the source takes a third of a second
-identity = import_module("ablate.record.identity")
-identity.source_hashes([*identity.ENTRY_MODULES])
-environment = import_module("ablate.record.environment")
-environment.packages()
-environment.source_commit()
+identity.source_hashes(identity.ENTRY_MODULES)
+identity.packages()
+identity.source_commit()
 gc.freeze()  # garbage collection in runs skips the imported objects

@@ -9,35 +9,47 @@ metric of the task. Nobody has registered the question, so its verdicts are expl
 that works for a study works for such a sweep.
 """
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from io import StringIO
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import hydra
+from hydra._internal.callbacks import Callbacks
+from hydra._internal.hydra import Hydra
+from hydra.core.config_search_path import SearchPathQuery
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
-from hydra.types import HydraContext
+from hydra.core.plugins import Plugins
+from hydra.types import HydraContext, RunMode
 from omegaconf import DictConfig, OmegaConf, read_write
 
+from ablate.config.check import check_groups, check_study_keys
 from ablate.config.labels import arm_label
-from ablate.config.screen import BASELINE, FACTOR, check_name
+from ablate.config.limits import check_words
+from ablate.config.location import CONF
+from ablate.config.screen import BASELINE, FACTOR, check_name, expand
+from ablate.config.settle import settle
 from ablate.errors import UserError
 from ablate.evidence.gather import SCREENING
 from ablate.evidence.registration import arms_of, screening_seeds
 from ablate.evidence.types import Study
 from ablate.metric.table import metric_of
-from ablate.record.arm import makes_arms
+from ablate.record import files
 from ablate.record.label import key as text_key
-from ablate.record.label import value_text
+from ablate.record.label import makes_arms, value_text
 from ablate.sweep.cell import SEED, Cell, first_of_each, plain_study, without_seed
 from ablate.sweep.compose import PlannedSweep, compose
 from ablate.sweep.tuning import screening_jobs
+from ablate.verdict.conclude import check_looks
 from ablate.verdict.sides import ContrastError, slope
+from ablate.verdict.study_checks import check_study
 
 USUAL_NAME = "run"
 SOURCE = "the options that the command compares"
@@ -311,3 +323,99 @@ def _claims(sweep: PlannedSweep, metric: str) -> Iterator[dict[str, object]]:
                 "treatment": option,
                 "baseline": first,
             }
+
+
+def checked(config: DictConfig) -> Study | None:
+    """Return the study of a sweep after checking it; None if the sweep has no study.
+
+    Settings that depend on the machine, such as the precision, are resolved in `config`.
+
+    Raises:
+        UserError: no decision rule applies to the study, or the config selects a Hydra launcher
+            other than ablate's.
+    """
+    check_groups(config)
+    check_words(config, config.hydra.overrides.task)
+    if config.trainer.get("fast_dev_run"):
+        raise UserError("trainer.fast_dev_run stores no result that a sweep needs: leave out -m")
+    files.check_name("name", config.name)
+    expand(config)
+    check_study_keys(config)
+    study = None if config.study is None else plain_study(config)
+    check_plugins(config.hydra)
+    settle(config)
+    if study is not None:
+        check_study(study)
+        check_looks(study)
+    else:
+        ask(config)
+    return study
+
+
+def check_plugins(settings: DictConfig) -> None:
+    """Raise UserError if the command selects a launcher or a sweeper other than those of ablate, or
+    lets runs change the working folder.
+    """
+    for name in ("launcher", "sweeper"):
+        if not settings[name]._target_.startswith("hydra_plugins.ablate_plugins."):
+            raise UserError(
+                f"hydra/{name}={settings.runtime.choices[f'hydra/{name}']}: `ablate` has its own "
+                f"{name}; leave hydra/{name} out, and choose engine=OPTION"
+            )
+    if settings.job.chdir:
+        raise UserError(
+            "hydra.job.chdir=true: a run finds its files from this folder; leave it out"
+        )
+
+
+class Composed(NamedTuple):
+    """Hydra's context, the config of a sweep, and the overrides of each of its jobs."""
+
+    context: HydraContext
+    config: DictConfig
+    jobs: list[list[str]]
+
+
+@contextmanager
+def composed(
+    words: Sequence[str],
+    folder: str | None = None,
+    main: str | None = None,
+    name: str | None = None,
+) -> Iterator[Composed]:
+    """Compose a sweep as Hydra would, check its study, and yield the sweep.
+
+    Hydra stays active until the block ends.
+
+    Args:
+        words: overrides.
+        folder: --config-dir, an additional folder to search.
+        main: --config-path, the folder of the main config; None for the folder of this package.
+        name: --config-name, the name of the main config.
+
+    Raises:
+        UserError: no decision rule applies to the study.
+    """
+    with _searching(folder, main or str(CONF)) as started:
+        config = started.compose_config(name or "config", [*words], run_mode=RunMode.MULTIRUN)
+        context = HydraContext(config_loader=started.config_loader, callbacks=Callbacks(config))
+        checked(config)
+        sweeper: Any = Plugins.instance().instantiate_sweeper(
+            config=config, hydra_context=context, task_function=lambda config: None
+        )
+        jobs = sweeper.jobs(config.hydra.overrides.task)
+        yield Composed(context, config, jobs)
+
+
+@contextmanager
+def _searching(folder: str | None, main: str) -> Iterator[Hydra]:
+    """Initialise Hydra with the main config folder, and with an additional folder if one is
+    given.
+    """
+    with hydra.initialize_config_dir(os.path.abspath(main), version_base="1.3"):
+        path = GlobalHydra.instance().config_loader().get_search_path()
+        if folder:
+            place = f"file://{Path(folder).resolve()}"
+            path.prepend("command-line", place, SearchPathQuery("schema"))
+        GlobalHydra.instance().clear()  # this instance has already read its search path
+        yield Hydra.create_main_hydra2("plan", path)

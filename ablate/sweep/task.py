@@ -8,6 +8,7 @@ If the process dies, the operating system releases the lock.
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 from hydra.core.utils import run_job, setup_globals
 from hydra.types import HydraContext
 
-from ablate.process import (
+from ablate.engine import (
     act_as_command,
     end_children,
     end_with_parent,
@@ -27,6 +28,7 @@ from ablate.process import (
 from ablate.record.files import take
 from ablate.sweep.cell import Cell, write_link
 
+HELD_SECONDS = 1.0  # interval for checking whether another process still executes a run
 # Exit statuses of a run that was interrupted: it has saved its state, and did not fail.
 # multiprocessing reports 255 if a signal to the whole group has ended the server of the processes.
 INTERRUPTED = {255, *(end for n in (signal.SIGTERM, signal.SIGINT) for end in (128 + n, -n))}
@@ -55,6 +57,7 @@ class RunTask:
         limit_threads(self.cell.arm.threads)
         lock = take(Path(self.cell.arm.paths.results) / "locks" / f"{self.cell.training}.lock")
         if lock is None:
+            time.sleep(HELD_SECONDS)
             return False
         with lock:
             if self.cell.link.exists():

@@ -187,13 +187,14 @@ def evaluate(job: Job, trainer: pl.Trainer, task: Training, record: Record) -> R
             # a copy in float64 on the CPU
             values = job.measure(copy.deepcopy(task.model).cpu().double().eval(), task.data)
         task.measured |= {f"measure/{name}": value for name, value in values.items()}
+    samples: list[str] = []
     if task.task.writes and config.test_splits:
         writer = make_writer(config, task.model, task.data.tokenizers.tgt, task.task)
         tokens = min(TOKENS, config.budget.steps)  # a short run has learned little to show
         drawn = {"count": SAMPLES, "tokens": tokens, "seed": seed_of(config)}
-        tests.keep_samples(writer("", sampling=SAMPLING, **drawn))
+        samples = writer("", sampling=SAMPLING, **drawn)
     about = {"signatures": scored.signatures(), "weights": record.weights_digest}
-    return tests.finish("finished", task.measured, **about)
+    return tests.finish("finished", task.measured, samples=samples, **about)
 
 
 def check_text(config: DictConfig, task: Training, record: Record) -> None:

@@ -30,10 +30,10 @@ from ablate.data.corpus import Corpus, check_split
 from ablate.data.text import stream_lines
 from ablate.data.tokenizer import Given, Tokenizers
 from ablate.errors import UserError, class_and_line
+from ablate.hardware import keep_memory
 from ablate.initial import initialise
 from ablate.model.base import Model, build
 from ablate.model.linear import choose_products
-from ablate.process import keep_memory
 from ablate.record.files import check_links, load_weights
 from ablate.record.results import read_result
 from ablate.search import Search

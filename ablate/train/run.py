@@ -12,10 +12,10 @@ from pytorch_lightning.callbacks import Callback
 from ablate.config.settle import SHORT
 from ablate.data.module import TextData
 from ablate.errors import UserError
+from ablate.hardware import keep_memory
 from ablate.model.base import Model
 from ablate.model.linear import choose_products
 from ablate.optimizer import make_optimizer
-from ablate.process import keep_memory
 from ablate.record.files import load_weights
 from ablate.record.results import Outcome, Result
 from ablate.record.training import Record
@@ -44,7 +44,7 @@ def run(job: Job, longer: Longer | None = None) -> Outcome:
         longer: the longer run that will continue from the state of this run.
 
     Raises:
-        UserError: the data cannot be used by the job; a file cannot be written.
+        UserError: the data cannot be used by the job.
         SystemExit: the process was asked to end; the next call continues.
     """
     check_loggers(job)

@@ -15,7 +15,7 @@ from ablate.config.construct import construct
 from ablate.config.settle import settle
 from ablate.console import make_console
 from ablate.data.corpus import fingerprints_of
-from ablate.record.identity import OUTSIDE_OF
+from ablate.record.identity import OUTSIDE
 from ablate.record.results import RESULT, Result
 from ablate.record.training import Record
 
@@ -49,9 +49,9 @@ def reuse(config: DictConfig) -> bool:
 
 def _reads_weights(config: DictConfig) -> bool:
     """Return whether the initial weights may come from a file."""
-    values = {key.rpartition(".")[2]: value for key, value in leaves(config.initial).items()}
+    values = leaves(config.initial)
     ours = str(values.get("_target_")).startswith("ablate.")
-    return not ours or not values.keys().isdisjoint(OUTSIDE_OF["initial"])
+    return not ours or any(f"initial.{key.rpartition('.')[2]}" in OUTSIDE for key in values)
 
 
 def print_result(record: Record, result: Result, *, reused: bool) -> None:
@@ -69,7 +69,7 @@ def print_result(record: Record, result: Result, *, reused: bool) -> None:
     table.add_row("record", str(record.folder))
     console = make_console()
     console.print(table)
-    for number, text in enumerate(record.evaluation.samples(), 1):
+    for number, text in enumerate(result.get("samples", []), 1):
         console.print(Panel(Text(text), title=f"sample {number}", title_align="left"))
     for name, signature in result.get("signatures", {}).items():
         console.print(f"{name}: {signature}", soft_wrap=True)

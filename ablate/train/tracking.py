@@ -24,8 +24,7 @@ from pytorch_lightning.utilities import rank_zero_only
 
 from ablate.data.batching import Batch
 from ablate.data.module import TextData
-from ablate.errors import UserError, class_and_line
-from ablate.process import say_once
+from ablate.errors import UserError, class_and_line, say_once
 from ablate.record.results import Outcome, Result
 from ablate.record.training import Record
 from ablate.train.compatibility import READ
@@ -71,7 +70,7 @@ class GuardedLogger:
     Args:
         name: name of the logger, for the warning.
         make: function that returns the logger.
-        note: function that stores the warning in the folder of the run.
+        note: function that keeps the warning for the end of a sweep.
         steps_done: function that returns the number of optimiser steps.
 
     Raises:
@@ -179,7 +178,7 @@ class Tracking(Callback):
             GuardedLogger(
                 f"{key} ({getattr(_kind(make), '__name__', 'a logger')})",
                 partial(make_logger, make, str(record.folder)),
-                record.note_logger_failure,
+                record.logger_failures.append,
                 self.steps_done,
             )
             for key, make in loggers.items()
@@ -370,5 +369,7 @@ def conclude(
         trained: whether this call has trained.
     """
     print_result(record, result, reused=reused)
-    more = {"short": short} if short else {}
+    more: dict[str, object] = {"short": short} if short else {}
+    if record.logger_failures:
+        more["logger_failures"] = record.logger_failures
     return cast(Outcome, {**result, "reused": reused, "trained": trained, **more})

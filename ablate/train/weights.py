@@ -22,7 +22,7 @@ from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.trainer.states import TrainerFn
 
 from ablate.config.schema import Checkpoint
-from ablate.record.files import load_weights, read_tensors, read_weights, write_tensors, writing
+from ablate.record.files import load_weights, read_tensors, read_weights, write_tensors
 from ablate.record.training import Record
 from ablate.schedule import Schedule
 from ablate.train.job import Job
@@ -185,7 +185,6 @@ class HandOver(pl.callbacks.Checkpoint):
         if state[OWN]["step"] == step:
             longer.clear(keep=("tests",))
             without_state = shutil.ignore_patterns(state_path(record).name)
-            with writing(longer.folder):
-                shutil.copytree(record.checkpoints, longer.checkpoints, ignore=without_state)
+            shutil.copytree(record.checkpoints, longer.checkpoints, ignore=without_state)
             state[OWN]["identity"] = longer.identity
             write_tensors(state_path(longer), state)

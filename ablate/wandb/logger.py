@@ -19,8 +19,7 @@ from pytorch_lightning.utilities import rank_zero_only
 from ablate.config.labels import arm_label
 from ablate.config.limits import OneOf, Range
 from ablate.evidence.gather import LIBRARIES
-from ablate.record.arm import arm, choices, distinct_levels, is_swept, levels
-from ablate.record.label import cut
+from ablate.record.label import choices, cut, distinct_levels, is_swept, levels, say
 from ablate.record.results import Result
 from ablate.record.training import Record
 from ablate.train.module import Training
@@ -97,7 +96,7 @@ class WandbRun(WandbLogger, RunLogger):
             goes_on=record.resumed,
             name=title(config, self.title or None),
             config=columns(record, identity),
-            **names(self.names, config.name, arm(config), claims),
+            **names(self.names, config.name, say(levels(config)), claims),
         )
         run.define_metric(STEP)
         run.define_metric("*", step_metric=STEP, step_sync=True)
@@ -196,11 +195,12 @@ def columns(record: Record, identity: str) -> dict[str, object]:
         identity: digest that identifies the evaluation, or the probe.
     """
     environment = json.loads((record.folder / "environment.json").read_text(encoding="utf-8"))
+    given = levels(record.config)
     # W&B interprets dots as nesting
-    factors = {f.replace(".", "/"): v for f, v in levels(record.config).items()}
+    factors = {factor.replace(".", "/"): level for factor, level in given.items()}
     return {
         **{factor: "null" if level is None else level for factor, level in factors.items()},
-        "arm": arm(record.config),
+        "arm": say(given),
         "seed": record.config.seed,
         "config": OmegaConf.to_container(record.config, resolve=True),
         "record": {

@@ -9,7 +9,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from ablate.console import track
 from ablate.ledger.text import Entry, limits
 from ablate.phrases import grouped
-from ablate.record.files import writing
 from ablate.report.marks import MARKS
 from ablate.verdict.kinds import KINDS
 from ablate.verdict.stored import RULE
@@ -33,16 +32,12 @@ WORDS = {
 
 
 def write(site: Site, folder: Path) -> None:
-    """Write all pages and figures.
-
-    Raises:
-        UserError: the folder cannot be written.
-    """
+    """Write all pages and figures."""
     for name, text in files(site):
         path = folder / name
-        with writing(path):  # not atomic: an incomplete file can be written again
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+        # not atomic: an incomplete file can be written again
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
 
 
 def files(site: Site) -> Iterator[tuple[str, str]]:

@@ -160,7 +160,7 @@ def read_cells(results: Path) -> dict[str, dict[str, Any]]:
     cells = {}
     for path in sorted(results.glob("sweeps/*/*/cells/*.json")):
         cell = json.loads(path.read_text(encoding="utf-8"))
-        folder = Path(cell["evaluation"]) if cell.get("evaluation") else None
+        folder = path.parents[1] / cell["evaluation"] if cell.get("evaluation") else None
         hypotheses = sorted(folder.glob("*.hyp")) if folder else []
         cells[" ".join(sorted(cell["overrides"]))] = {
             "status": cell["status"],

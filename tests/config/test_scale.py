@@ -5,7 +5,7 @@ import pytest
 
 from ablate.config.location import CONF
 from ablate.config.settle import settle
-from ablate.process import say_once
+from ablate.errors import say_once
 
 SGD = "_target_: torch.optim.SGD\n_partial_: true\nlr: 0.1\n"
 SCREEN = """# @package _global_

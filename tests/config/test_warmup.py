@@ -4,8 +4,7 @@ import pytest
 
 from ablate.config.construct import construct
 from ablate.config.settle import settle
-from ablate.errors import UserError
-from ablate.process import say_once
+from ablate.errors import UserError, say_once
 
 
 @pytest.fixture

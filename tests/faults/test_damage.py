@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ablate.errors import UserError
+from ablate.errors import UserError, say_once
 from ablate.evidence.checks import write_about
 from ablate.evidence.gather import gather, kept
-from ablate.process import say_once
 from ablate.record.files import seal, write_json
 from ablate.train.module import Training
 from ablate.train.restore import restore
@@ -21,7 +20,7 @@ TRAINING = (
     *("result.json", "config.yaml", "identity.json", "environment.json", "metrics.jsonl"),
     "tokenizer/joint.json",
 )
-TESTING = ("result.json", "config.yaml", "identity.json", "test.hyp", "test.stats.npz")
+TESTING = ("result.json", "identity.json", "test.hyp", "test.stats.npz")
 
 
 @pytest.fixture

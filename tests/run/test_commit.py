@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from ablate.record import environment
+from ablate.record import identity
 
 NO_COMMIT = ["-c", "user.name=a", "-c", "user.email=a@b"]
 
@@ -21,8 +21,8 @@ def repository(tmp_path, monkeypatch):
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     git("init")
-    monkeypatch.setattr(environment, "PACKAGE", package)
-    monkeypatch.setattr(environment, "source_commit", environment.source_commit.__wrapped__)
+    monkeypatch.setattr(identity, "PACKAGE", package)
+    monkeypatch.setattr(identity, "source_commit", identity.source_commit.__wrapped__)
     return git
 
 
@@ -41,4 +41,4 @@ def test_changed_code_is_told_and_new_results_are_not(repository, tmp_path, file
     path = tmp_path / file
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("a = 1\n")
-    assert environment.source_commit() == number + "+changes" * changed
+    assert identity.source_commit() == number + "+changes" * changed

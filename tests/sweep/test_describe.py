@@ -5,11 +5,11 @@ from itertools import count
 import pytest
 from omegaconf import OmegaConf
 
-from ablate.sweep.begin import composed, describe
+from ablate.sweep.begin import describe
 from ablate.sweep.cell import plain_study
 from ablate.sweep.compose import PlannedSweep
 from ablate.sweep.compose import compose as compose_cells
-from ablate.sweep.runs import planned_seeds
+from ablate.sweep.runs import composed, planned_seeds
 
 
 @pytest.fixture

@@ -10,9 +10,8 @@ import pytest
 import torch
 from omegaconf import OmegaConf
 
-from ablate.engine import Local, Places
+from ablate.engine import Local, Places, run_in_child
 from ablate.errors import UserError
-from ablate.process import run_in_child
 from ablate.train.resolve import limit_memory
 
 EIGHT_CORES = lambda process: set(range(8))  # noqa: E731

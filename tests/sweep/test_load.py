@@ -8,8 +8,7 @@ import pytest
 
 import ablate
 from ablate.errors import UserError
-from ablate.record.files import seal, write_json
-from ablate.record.results import read_links
+from ablate.record.results import link_path, read_links, write_link
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
@@ -61,24 +60,23 @@ def test_a_sweep_without_a_study_says_what_was_swept(tmp_path, small, command, h
     assert set(every.identity) == set(runs.identity)
 
 
-@pytest.mark.parametrize("moved", [True, False])
-def test_outcomes_name_the_folders_of_their_runs_after_a_move(tmp_path, moved):
-    results, now = tmp_path / "before", tmp_path / "now"
-    ends = []
-    for identity in ("training", "short training"):
-        folder = results / "runs" / identity
-        (folder / "tests" / "test").mkdir(parents=True)
-        ends.append({"folder": str(folder), "evaluation": str(folder / "tests" / "test")})
+def test_outcomes_name_the_folders_of_their_runs_after_a_move(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def links(results):
+        ends = [
+            {"folder": str(folder), "evaluation": str(folder / "tests" / "test")}
+            for folder in (results / "runs" / name for name in ("training", "short training"))
+        ]
+        return [{**ends[0], "short": ends[1]}, {"status": "failed"}]
+
+    before, now = Path("before"), tmp_path / "now"  # relative to the current folder, and absolute
     sweep = Path("sweeps", "name", "2026-01-01_00-00-00")
-    links = [{**ends[0], "short": ends[1]}, {"status": "failed"}]
-    for place in (sweep, sweep / "screening"):
-        for number, link in enumerate(links):
-            write_json(results / place / "cells" / f"{number:04d}.json", seal(link))
-    if moved:
-        results.rename(now)
-        links = json.loads(json.dumps(links).replace(str(results), str(now)))
-    for place in (sweep, sweep / "screening"):
-        assert read_links((now if moved else results) / place) == links
+    for number, link in enumerate(links(before)):
+        write_link(link_path(before / sweep, number), link)
+    assert read_links(before / sweep) == links(before)
+    before.rename(now)
+    assert read_links(now / sweep) == links(now)
 
 
 def test_curves_have_a_row_for_every_validation(tmp_path, compose, small):

@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from ablate.sweep.begin import composed
-from ablate.sweep.runs import plan_runs
+from ablate.sweep.runs import composed, plan_runs
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from ablate.config.screen import _baseline_seeds
-from ablate.sweep.begin import composed
-from ablate.sweep.runs import plan_runs
+from ablate.sweep.runs import composed, plan_runs
 
 SCREEN = """
 # @package _global_

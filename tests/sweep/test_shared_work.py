@@ -8,9 +8,9 @@ from omegaconf import OmegaConf, open_dict
 
 from ablate.config.settle import settle
 from ablate.evidence.registration import screening_seeds
-from ablate.sweep.begin import composed
 from ablate.sweep.cell import plain_study
 from ablate.sweep.compose import compose
+from ablate.sweep.runs import composed
 from ablate.sweep.tuning import screening_jobs
 
 VARIANTS = "variant=baseline,swiglu,fewer_steps"

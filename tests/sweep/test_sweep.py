@@ -10,6 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from ablate.record.results import read_link
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -51,7 +53,7 @@ def sweep_folder(tmp_path):
 
 def links(tmp_path):
     paths = sorted((sweep_folder(tmp_path) / "cells").glob("*.json"))
-    return [json.loads(path.read_text()) for path in paths]
+    return [read_link(path) for path in paths]
 
 
 @pytest.mark.slow
@@ -134,9 +136,9 @@ def test_two_cells_on_two_devices_each(processes, tmp_path):
         _bleu_is_that_of_the_hypotheses(link)
     single = processes("seed=0", *still, "name=single", "-m")
     assert single.returncode == 0, single.stderr
-    (alone,) = (tmp_path / "results" / "sweeps" / "single").glob("*/cells/*.json")
+    (path,) = (tmp_path / "results" / "sweeps" / "single").glob("*/cells/*.json")
     # gradients differ: two devices take another first batch
-    assert _scores(json.loads(alone.read_text())) == _scores(entries[0])
+    assert _scores(read_link(path)) == _scores(entries[0])
 
 
 def _scores(link):

@@ -23,8 +23,7 @@ from ablate.record.files import seal, write_json
 from ablate.record.identity import source_hash
 from ablate.record.results import Fingerprints, link_path
 from ablate.record.training import Record
-from ablate.sweep import share
-from ablate.sweep.begin import begin, register_study
+from ablate.sweep.begin import begin, conclude, once, register_study
 from ablate.sweep.cell import Cell, plain_study
 from ablate.sweep.compose import Checked, PlannedSweep
 from ablate.sweep.launch import Worker
@@ -74,7 +73,7 @@ class Here(Engine):
 @pytest.fixture
 def processes(monkeypatch):
     """Let a function of the cell say how the process of a run ends."""
-    monkeypatch.setattr("ablate.sweep.launch.HELD_SECONDS", 0.01)
+    monkeypatch.setattr("ablate.sweep.task.HELD_SECONDS", 0.01)
 
     def end_as(end):
         monkeypatch.setattr(
@@ -250,11 +249,11 @@ def test_the_same_command_joins_its_sweep_until_that_has_ended(command, tmp_path
     assert (sweep / "study.json").read_text() == registered  # by the first worker alone
     assert folder(second) != sweep  # asks for other cells
     ended = []
-    monkeypatch.setattr("ablate.sweep.end.end", lambda config: ended.append(config) or 3)
-    assert share.conclude(first, 1) == 0  # a cell is missing
+    monkeypatch.setattr("ablate.sweep.begin.end", lambda config: ended.append(config) or 3)
+    assert conclude(first, 1) == 0  # a cell is missing
     done(toy(0, tmp_path, 0), sweep)
-    assert share.conclude(first, 1) == 3
-    assert share.conclude(joined, 1) == 3
+    assert conclude(first, 1) == 3
+    assert conclude(joined, 1) == 3
     assert len(ended) == 1
     assert folder(command("n_jobs=1")) != sweep
 
@@ -279,16 +278,16 @@ def test_only_the_same_command_joins_a_sweep_whose_folder_is_named(command, tmp_
     for word in ("budget.steps=5", f"paths.results={tmp_path / 'other'}"):
         with pytest.raises(UserError):
             start(command(word, hydra_overrides=named))
-    monkeypatch.setattr("ablate.sweep.end.end", lambda config: 1)
-    share.conclude(config, 0)  # a run failed: it is tried again
+    monkeypatch.setattr("ablate.sweep.begin.end", lambda config: 1)
+    conclude(config, 0)  # a run failed: it is tried again
     assert folder(command(hydra_overrides=named)) == tmp_path / "mine"
 
 
 def test_what_is_decided_once_is_decided_for_all(command, tmp_path):
     config = command()
     kept = tmp_path / "decided.json"
-    assert share.once(config, kept, lambda: [["lr=1", "seed=0"]]) == [["lr=1", "seed=0"]]
-    assert share.once(config, kept, lambda: pytest.fail("twice")) == [["lr=1", "seed=0"]]
+    assert once(config, kept, lambda: [["lr=1", "seed=0"]]) == [["lr=1", "seed=0"]]
+    assert once(config, kept, lambda: pytest.fail("twice")) == [["lr=1", "seed=0"]]
     kept.write_text(json.dumps({"decided": [["lr=2"]]}))
     with pytest.raises(UserError, match="edited"):
-        share.once(config, kept, lambda: [])
+        once(config, kept, lambda: [])

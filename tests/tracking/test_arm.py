@@ -5,7 +5,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.singleton import Singleton
 from omegaconf import OmegaConf, open_dict
 
-from ablate.record.arm import arm, levels
+from ablate.record.label import levels, say
 from ablate.wandb.logger import title
 
 
@@ -45,11 +45,11 @@ def composed(compose):
 )
 def test_an_arm_is_told_by_its_factors_or_its_overrides(composed, words, expected, name):
     config = composed(*words.split())
-    assert (levels(config), arm(config)) == (expected, name)
+    assert (levels(config), say(levels(config))) == (expected, name)
 
 
 def test_a_single_run_is_single(composed):
-    assert arm(composed("model/position=learned", mode="RUN")) == "single"
+    assert levels(composed("model/position=learned", mode="RUN")) == {}
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> None:
     """
     from ablate.evidence.checks import ABOUT
     from ablate.evidence.log import join, save
-    from ablate.record.files import check_links, writing
+    from ablate.record.files import check_links
 
     target = arguments.to
     if (target / ABOUT).exists():
@@ -41,8 +41,7 @@ def run(arguments: argparse.Namespace) -> None:
     for folder in (*folders, target):
         check_links(folder, folder)
     evidence, log = join(folders)
-    with writing(target):
-        target.mkdir(parents=True, exist_ok=True)
-        save(log, target)
-        evidence.save(target)
+    target.mkdir(parents=True, exist_ok=True)
+    save(log, target)
+    evidence.save(target)
     print(f"{target}: {len(evidence.runs)} runs, {evidence.seed_count}")

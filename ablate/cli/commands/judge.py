@@ -50,14 +50,14 @@ def run(arguments: argparse.Namespace) -> None:
     """Write the report and print the verdicts.
 
     Raises:
-        UserError: the source has no finished runs or no claims, or the folder cannot be written.
+        UserError: the source has no finished runs or no claims.
     """
     if arguments.study:
         _judge_table(arguments)
         return
     from ablate.console import make_console
     from ablate.evidence.checks import ANALYSIS_LOG, keep
-    from ablate.record.files import check_links, write_text, writing
+    from ablate.record.files import check_links, write_text
     from ablate.report.content import announce_report
     from ablate.report.write import write_report, write_tables
     from ablate.sweep.load import evidence_to_judge
@@ -68,17 +68,15 @@ def run(arguments: argparse.Namespace) -> None:
     evidence, target = evidence_to_judge(source), arguments.to or source
     verdict = conclude(evidence)  # before anything is written
     check_links(target, target)
-    with writing(target):
-        if arguments.to:
-            for name in (ANALYSIS_LOG, RESULT):
-                if (source / name).exists():
-                    write_text(target / name, (source / name).read_text(encoding="utf-8"))
-            evidence.save(target)  # its seal covers the log
-            keep(target, evidence)
-        verdict = write_report(evidence, target, verdict)
+    if arguments.to:
+        for name in (ANALYSIS_LOG, RESULT):
+            if (source / name).exists():
+                write_text(target / name, (source / name).read_text(encoding="utf-8"))
+        evidence.save(target)  # its seal covers the log
+        keep(target, evidence)
+    verdict = write_report(evidence, target, verdict)
     if arguments.tables:
-        with writing(arguments.tables):
-            write_tables(evidence, verdict, arguments.tables)
+        write_tables(evidence, verdict, arguments.tables)
     if arguments.logger:
         _log(evidence, verdict, target)
     if arguments.json:

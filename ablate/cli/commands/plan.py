@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> None:
         sys.argv[1:] = given.words
         train()
         return
-    from ablate.sweep.begin import composed
+    from ablate.sweep.runs import composed
 
     words = given.overrides
     place = (given.config_dir, given.config_path, given.config_name)
