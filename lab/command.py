@@ -4,8 +4,8 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from ablate.cli.main import exit_statuses, run_command
-from ablate.cli.parser import PATH, Parser
+from ablate.cli.main import run_command
+from ablate.cli.parser import PATH, Parser, exit_statuses
 
 
 def add_page(parser: Parser) -> None:

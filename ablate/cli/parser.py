@@ -1,17 +1,32 @@
-"""Parse `key=value` arguments beside those of argparse, and raise each error as one sentence."""
+"""Parse `key=value` arguments beside those of argparse, raise each error as one sentence, and turn
+errors into exit statuses.
+"""
 
 import argparse
 import math
+import os
 import re
-from collections.abc import Callable, Iterable
+import sys
+from bdb import BdbQuit
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from ablate.config.location import groups, option_files
 from ablate.errors import UserError, suggestion
 
 PAIR = re.compile(r"[a-z][\w.]*=")
 USAGE = {None: "{}", "?": "[{}]", "*": "[{} ...]", "+": "{} [...]"}  # by number of arguments
+# Hydra's variable; `ablate.cli.train` sets it, so its value is read before
+FULL_ERROR = "HYDRA_FULL_ERROR"
+WITH_TRACEBACK = os.environ.get(FULL_ERROR) == "1"
+# packages whose error messages are printed without a traceback
+LIBRARIES = (
+    *("hydra", "omegaconf", "antlr4", "yaml", "pydantic", "pydantic_core"),
+    *("pytorch_lightning", "lightning_fabric", "ray", "submitit", "datasets", "huggingface_hub"),
+)
 
 
 class Kind(NamedTuple):
@@ -237,3 +252,59 @@ def unknown(kind: str, given: str, allowed: Iterable[str]) -> str:
     hint = suggestion(given.lstrip("-"), names)
     here = f"{hint}allowed here is {', '.join(names)}" if names else "no argument is taken here"
     return f"unknown {kind} {given}: {here}"
+
+
+@contextmanager
+def exit_statuses(prog: str) -> Iterator[None]:
+    """Turn errors of a `with` block into exit statuses; print the message of a UserError, of an
+    error of one of the LIBRARIES, and of an OSError such as a full disk, after `prog`.
+    """
+    try:
+        yield
+    except (KeyboardInterrupt, BdbQuit):  # Ctrl-C, or the user has left the debugger
+        sys.exit(130)
+    except Exception as error:
+        if isinstance(error, UserError):
+            print(f"{prog}: {error}", file=sys.stderr)
+            sys.exit(2)
+        if WITH_TRACEBACK or not (isinstance(error, OSError) or _is_of_library(error)):
+            raise error from error.__cause__
+        print(f"{prog}: {_message(error)}", file=sys.stderr)
+        print(f"{FULL_ERROR}=1 before the command shows the traceback", file=sys.stderr)
+        sys.exit(2)
+
+
+def _is_of_library(error: BaseException) -> bool:
+    """Return whether the class of an error, or the function that raised the error, is defined in
+    one of the LIBRARIES.
+    """
+    frame = error.__traceback__
+    while frame and frame.tb_next:
+        frame = frame.tb_next
+    raised_in = frame.tb_frame.f_globals.get("__name__", "") if frame else ""
+    names = (type(error).__module__, str(raised_in))
+    return any(name.partition(".")[0] in LIBRARIES for name in names)
+
+
+def _message(error: BaseException) -> str:
+    """Return the message of a library's error and of its cause, and a similar key or option."""
+    from hydra.errors import MissingConfigException
+    from omegaconf.errors import ConfigAttributeError, ConfigKeyError
+
+    text = str(error).strip() or type(error).__name__
+    if isinstance(error, MissingConfigException) and error.missing_cfg_file:
+        # the next paragraphs list all options, and all folders with configs
+        group, _, option = str(error.missing_cfg_file).lstrip("/").rpartition("/")
+        options = option_files(group)
+        hint = suggestion(option, [*(error.options or options)])
+        if group and options:
+            hint += f"`ablate options {group}` lists all options; options of your own need "
+            hint += "--config-dir FOLDER"
+        return f"{text.partition(chr(10))[0]}\n{hint}".strip()
+    if error.__cause__:
+        text = f"{text}\n{error.__cause__}".strip()
+    unknown = error.__cause__ or error.__context__
+    if not isinstance(unknown, ConfigAttributeError | ConfigKeyError):
+        return text
+    names = [*map(str, unknown.parent_node or ()), *groups()]
+    return f"{text}\n{suggestion(str(unknown.key), names)}".strip()

@@ -17,7 +17,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 import ablate.config.schema  # noqa: F401  # the root of the config tree
-from ablate.cli.main import FULL_ERROR, WITH_TRACEBACK, exit_statuses
+from ablate.cli.parser import FULL_ERROR, WITH_TRACEBACK, exit_statuses
 from ablate.config.check import check_groups
 from ablate.config.limits import check_words
 from ablate.config.location import CONF, SMOKE, catalogue_folders

@@ -15,7 +15,7 @@ from omegaconf import OmegaConf
 
 from ablate.errors import UserError
 
-PASSED = (UserError, BdbQuit)  # errors that `ablate.cli.main` handles without Hydra's message
+PASSED = (UserError, BdbQuit)  # errors that `ablate.cli.parser` handles without Hydra's message
 VARIADIC = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
 # argument of Hydra 1.4: a list of the targets that may be called. It holds what the node names:
 # a user's own config may name anything, and ablate.config.trust checks that of a run from elsewhere

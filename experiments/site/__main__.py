@@ -3,7 +3,7 @@
 from argparse import ArgumentParser
 from pathlib import Path
 
-from ablate.cli.main import exit_statuses
+from ablate.cli.parser import exit_statuses
 from ablate.config.location import catalogue
 from ablate.ledger.text import read_entries
 from experiments.site.model import gather

@@ -10,7 +10,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from ablate.cli.main import exit_statuses
+from ablate.cli.parser import exit_statuses
 from ablate.errors import UserError
 
 # prefixes of environment variables that are removed, because they could speed up only one side

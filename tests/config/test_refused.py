@@ -6,7 +6,7 @@ import hydra
 import pytest
 from omegaconf import OmegaConf
 
-from ablate.cli.main import exit_statuses
+from ablate.cli.parser import exit_statuses
 from ablate.config.check import check
 from ablate.config.construct import construct
 from ablate.errors import UserError
@@ -114,7 +114,7 @@ def test_a_traceback_is_shown_where_it_is_asked_for_or_a_library_is_not_to_blame
         end(hydra.errors.HydraException("x"))
     with pytest.raises(ZeroDivisionError):
         end(ZeroDivisionError("x"))
-    monkeypatch.setattr("ablate.cli.main.WITH_TRACEBACK", True)
+    monkeypatch.setattr("ablate.cli.parser.WITH_TRACEBACK", True)
     with pytest.raises(hydra.errors.HydraException):
         end(hydra.errors.HydraException("x"))
 
