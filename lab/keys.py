@@ -264,7 +264,7 @@ def _of_option(place: str, node: Mapping[str, Any], text: str) -> Iterator[Key]:
         if inner:
             yield from _of_option(f"{place}.{name}", inner, "")
         elif not isinstance(value, dict):
-            limits = [limit.text for key, limit in FOREIGN if key == f"{place}.{name}"]
+            limits = [FOREIGN[f"{place}.{name}"].text] if f"{place}.{name}" in FOREIGN else []
             kind = type_text(kinds.get(name, Any), limits) or _type_of(value)
             yield Key(f"{place}.{name}", kind, _default(value), meaning)
 

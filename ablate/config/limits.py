@@ -11,12 +11,13 @@ read this way counts as `Any`. Then `ablate.config.check` checks the value of th
 
 import ast
 import builtins
-import importlib
 import importlib.util
+import json
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
@@ -35,7 +36,6 @@ UNION: Any = Union
 GROUP = "it is a group of keys: choose an option, as in model/norm=OPTION"
 LIGHT = ("typing", "collections.abc", "ablate.config.limits")  # modules that are imported
 Types = dict[str, Any]  # by name
-FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 SETTLED = "trainer.precision"  # `settle` replaces short values before they are checked
 
 
@@ -46,12 +46,11 @@ def check_value(key: str, value: Any, annotation: Any) -> None:
     from pydantic import ValidationError  # takes a tenth of a second
 
     try:
-        _adapter(annotation, dict(FOREIGN).get(key)).validate_python(value)
+        _adapter(annotation, FOREIGN.get(key)).validate_python(value)
     except ValidationError as error:
         messages = dict.fromkeys(e["msg"].removeprefix("Value error, ") for e in error.errors())
         named = [text for text in messages if text != GROUP] or messages  # an object in a union
-        words = {None: "null", True: "true", False: "false"}
-        shown = words[value] if value is None or isinstance(value, bool) else value
+        shown = json.dumps(value) if value is None or isinstance(value, bool) else value
         raise UserError(f"{key}={shown}: {', or '.join(named)}") from None
 
 
@@ -153,7 +152,6 @@ COUNT = Range(1, 2**31 - 1)
 PAIRS = Range(1, 10**7)  # can be generated in minutes and fit into memory
 Seed = Annotated[int, Range(0, 2**63 - 1)]  # range of torch's generators
 Count = Annotated[int, Range(1)]
-Size = Annotated[int, COUNT]  # fits into 32 bits
 
 NOT_EMPTY = Limit("not be empty", lambda value: not isinstance(value, Collection) or len(value) > 0)
 
@@ -171,16 +169,19 @@ TIME = Limit(
 # Limits of arguments that have no annotation and that torch refuses only in the run, or Lightning
 # accepts, although they would train nothing or fail later. The source code of the built-in corpus
 # must not change, because it is part of the identity of its text.
-FOREIGN: tuple[tuple[str, Limit], ...] = (
-    *((f"data.n_{split}", PAIRS) for split in ("train", "validation", "test", "test_long")),
-    *((f"optimizer.{key}", Range(0)) for key in ("lr", "eps", "weight_decay")),
-    ("optimizer.betas", BETAS),
-    ("trainer.gradient_clip_val", Range(0)),
-    ("trainer.max_time", TIME),
-    *((f"trainer.{key}", COUNT) for key in ("accumulate_grad_batches", "check_val_every_n_epoch")),
-    *((f"trainer.limit_{split}_batches", Range(0, above=True)) for split in ("train", "val")),
-    ("trainer.val_check_interval", Range(0, above=True)),
-)
+POSITIVE = Range(0, above=True)
+FOREIGN: dict[str, Limit] = {
+    **dict.fromkeys((f"data.n_{x}" for x in ("train", "validation", "test", "test_long")), PAIRS),
+    **dict.fromkeys((f"optimizer.{key}" for key in ("lr", "eps", "weight_decay")), Range(0)),
+    "optimizer.betas": BETAS,
+    "trainer.gradient_clip_val": Range(0),
+    "trainer.max_time": TIME,
+    "trainer.accumulate_grad_batches": COUNT,
+    "trainer.check_val_every_n_epoch": COUNT,
+    "trainer.limit_train_batches": POSITIVE,
+    "trainer.limit_val_batches": POSITIVE,
+    "trainer.val_check_interval": POSITIVE,
+}
 
 
 def check_words(config: "DictConfig", words: Sequence[str]) -> None:
@@ -200,97 +201,89 @@ def argument_types(target: str) -> Types:
     """Return the types of the named arguments of a class or function, as far as its source has
     them.
     """
-    module, node = _definition(target)
-    function, pairs, types = node, list[tuple[str, ast.expr]](), Types()
+    module, _, name = target.rpartition(".")
+    return _types_of(_source_of(module).value(name))
+
+
+def _types_of(kind: Any) -> Types:
+    """Return the types of the named arguments of a class or function that `_Source` has read."""
+    types, source, node = Types(), getattr(kind, "source", None), getattr(kind, "node", None)
+    annotated: list[ast.arg | ast.AnnAssign] = []
     if isinstance(node, ast.ClassDef):
-        inits = (x for x in node.body if isinstance(x, FUNCTIONS) and x.name == "__init__")
-        function = next(inits, None)
-        fields = node.body if node.decorator_list else ()  # of a dataclass
-        pairs = [
-            (ast.unparse(x.target), x.annotation) for x in fields if isinstance(x, ast.AnnAssign)
-        ]
         for base in reversed(node.bases):
-            types |= argument_types(f"{module}.{ast.unparse(base)}")
-    if isinstance(function, FUNCTIONS):
-        types = types if function.args.kwarg else {}
-        arguments = (*function.args.args, *function.args.kwonlyargs)
-        pairs += [(each.arg, each.annotation) for each in arguments if each.annotation]
-    for name, annotation in pairs:
-        kind = f"{module}.{ast.unparse(annotation)}"
-        if "Arguments" in map(ast.unparse, getattr(_definition(kind)[1], "bases", ())):
-            types |= argument_types(kind)  # the fields of such a class are separate keys
-        types[name] = _Names(module).value(annotation)
+            types |= _types_of(source.value(ast.unparse(base)))
+        if node.decorator_list:  # a dataclass
+            annotated += (x for x in node.body if isinstance(x, ast.AnnAssign))
+        functions = (x for x in node.body if isinstance(x, ast.FunctionDef))
+        node = next((x for x in functions if x.name == "__init__"), None)
+    if isinstance(node, ast.FunctionDef):
+        types = types if node.args.kwarg else {}
+        annotated += (*node.args.args, *node.args.kwonlyargs)
+    for each in annotated:
+        if each.annotation:
+            name = each.arg if isinstance(each, ast.arg) else ast.unparse(each.target)
+            types[name] = kind = source.value(ast.unparse(each.annotation))
+            bases = getattr(getattr(kind, "node", None), "bases", ())
+            # the fields of such a class are separate keys
+            types |= _types_of(kind) if "Arguments" in map(ast.unparse, bases) else {}
     return types
 
 
-def _definition(target: str) -> tuple[str, ast.AST | None]:
-    """Return the module that defines a class or function, and the syntax tree of the definition;
-    None as the tree if there is no source.
-    """
-    module, _, name = target.rpartition(".")
-    meaning = _definitions(module).get(name)
-    place, _, alias = module.rpartition(".")
-    imported = _definitions(place).get(alias)
-    if isinstance(imported, str) and imported != module:  # an attribute of an imported module
-        meaning = f"{imported}.{name}"
-    return _definition(meaning) if isinstance(meaning, str) else (module, meaning)
+class _Source(Types):
+    """The names at the top of a module, each with a value that is computed when it is needed.
 
-
-class _Names(Types):
-    """The values of the names at the top of a module, each computed when it is needed.
-
-    A class or function is replaced by an empty class.
+    A class or function is replaced by an empty class, with its syntax tree as the attribute `node`.
     """
 
     def __init__(self, module: str) -> None:
         super().__init__()
-        self.module = module
+        self.module, self.meanings = module, dict[str, ast.AST | str]()
+        spec = spec_of(module) if module else None
+        if spec and str(spec.origin).endswith(".py"):
+            package = module if spec.submodule_search_locations else module.rpartition(".")[0]
+            for statement in ast.parse(Path(str(spec.origin)).read_bytes()).body:
+                self.meanings |= _defined_by(statement, package)
 
-    def value(self, node: ast.expr) -> Any:
+    def value(self, expression: str) -> Any:
         """Return the value of an expression; Any if only an import could compute it."""
         try:
-            code = compile(ast.Expression(node), self.module, "eval")
-            return eval(code, {"__builtins__": {}}, self)
+            return eval(expression, {"__builtins__": {}}, self)
         except Exception:
             return Any
 
     def __missing__(self, name: str) -> Any:
-        meaning = _definitions(self.module).get(name)
-        if isinstance(meaning, ast.expr):
-            return self.value(meaning)
+        path = f"{self.module}.{name}".lstrip(".")
+        meaning = self.meanings.get(name, path)
+        if meaning == path:  # of no statement, or of one that imports a module of this package
+            return _source_of(path) if spec_of(path) else getattr(builtins, name)
         if isinstance(meaning, str):
             place, _, last = meaning.rpartition(".")
-            light = place in LIGHT
-            return getattr(importlib.import_module(place), last) if light else _Names(place)[last]
-        return type(name, (), {}) if meaning else getattr(builtins, name)
+            names = vars(import_module(place)) if place in LIGHT else _source_of(place)
+            return names[last]
+        if isinstance(meaning, ast.expr):
+            return self.value(ast.unparse(meaning))
+        return type(name, (), {"node": meaning, "source": self})
+
+    def __getattr__(self, name: str) -> Any:
+        return self[name]
 
 
-@cache
-def _definitions(module: str) -> dict[str, ast.AST | str]:
-    """Return the meaning of each name at the top of a module: its definition, or the dotted name
-    that it imports; {} without source.
-    """
-    spec = spec_of(module) if module else None
-    if spec is None or not str(spec.origin).endswith(".py"):
-        return {}
-    package = module.rpartition(".")[0] if spec.submodule_search_locations is None else module
-    names: dict[str, ast.AST | str] = {}
-    for statement in ast.parse(Path(str(spec.origin)).read_bytes()).body:
-        names |= _defined_by(statement, package)
-    return names
+_source_of = cache(_Source)
 
 
 def _defined_by(statement: ast.stmt, package: str) -> dict[str, ast.AST | str]:
-    """Return the meaning of each name that a statement of a module in a package defines."""
+    """Return the meaning of each name that a statement of a module in a package defines: its
+    definition, or the dotted name that it imports.
+    """
     match statement:
         case ast.ImportFrom():
             path = "." * statement.level + (statement.module or "")
             base = importlib.util.resolve_name(path, package)
             return {name.asname or name.name: f"{base}.{name.name}" for name in statement.names}
         case ast.Import():
-            return {name.asname: name.name for name in statement.names if name.asname}
+            return {name.asname or name.name: name.name for name in statement.names}
         case ast.Assign():
             return {ast.unparse(statement.targets[0]): statement.value}
-        case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
+        case ast.ClassDef() | ast.FunctionDef():
             return {statement.name: statement}
     return {}
