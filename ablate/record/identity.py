@@ -24,12 +24,13 @@ import functools
 import hashlib
 import importlib.metadata
 import importlib.util
+import json
 import platform
 import re
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate
 from pathlib import Path
@@ -40,6 +41,7 @@ from omegaconf import DictConfig, OmegaConf
 from ablate.config import leaves
 from ablate.config.location import PACKAGE, spec_of
 from ablate.config.settle import USUAL_BLEU, bleu_tokenizer
+from ablate.record.files import check_seal, seal, write_json
 from ablate.record.label import WITHOUT_EFFECT, is_below
 
 # Keys that cannot change a result, or of which the identity covers the content or the effect: the
@@ -110,11 +112,21 @@ def read_source(config: DictConfig) -> None:
     """Read the source of all components in a config, before they are imported.
 
     Otherwise a file that changes between the import and the computation of the identity would give
-    a run the identity of code that it did not execute.
+    a run the identity of code that it did not execute. What is computed from the source of modules
+    of this package is stored in paths.cache, by the content of the modules, because parsing them
+    takes half a second.
     """
+    path = Path(config.paths.cache, "sources.json")
+    with suppress(OSError, ValueError):
+        if check_seal(stored := json.loads(path.read_bytes())):
+            _parsed.update({key: Source(*parsed) for key, parsed in stored["sources"].items()})
+    count = len(_parsed)
     plain: Any = OmegaConf.to_container(config, resolve=False)
     nodes = [plain[key] for key in plain if key not in OUTSIDE]
-    source_hashes(dotted_names(nodes))
+    source_hashes([*ENTRY_MODULES, *dotted_names(nodes)])
+    if len(_parsed) > count:
+        with suppress(OSError):  # the folder may be read-only
+            write_json(path, seal({"sources": _parsed}))
 
 
 def library_versions() -> dict[str, str]:
@@ -163,7 +175,12 @@ class Source(NamedTuple):
     """
 
     hash: str
-    imports: tuple[str, ...] = ()
+    imports: Sequence[str] = ()
+
+
+_parsed: dict[str, Source] = {}  # by a digest of the source of a module of this package
+# the source on which these results depend, besides that of the module
+PARSER = sys.version.encode() + Path(__file__).read_bytes()
 
 
 def source_hashes(names: Iterable[str]) -> dict[str, str]:
@@ -266,9 +283,18 @@ def _read(name: str) -> Source:
     content = module.file.read_bytes()  # so that the encoding that the module declares is used
     if module.file.suffix != ".py":
         return Source(hashlib.sha256(content).hexdigest()[:16])
-    tree = ast.parse(content)
-    source, ours = tree_hash(tree), name.startswith(OURS)
     package = name if module.file.name == "__init__.py" else name.rpartition(".")[0]
+    if not name.startswith(OURS):  # its imports also depend on what is installed
+        return _parse(content, package, ours=False)
+    key = hashlib.sha256(b"\n".join((PARSER, package.encode(), content))).hexdigest()
+    if key not in _parsed:
+        _parsed[key] = _parse(content, package, ours=True)
+    return _parsed[key]
+
+
+def _parse(content: bytes, package: str, *, ours: bool) -> Source:
+    tree = ast.parse(content)
+    source = tree_hash(tree)
     names = _names(tree, package, texts=not ours)
     return Source(source, tuple(n for n in names if n.startswith(OURS) or not ours))
 

@@ -15,7 +15,7 @@ from ablate.config.construct import construct
 from ablate.config.settle import settle
 from ablate.console import make_console
 from ablate.data.corpus import fingerprints_of
-from ablate.record.identity import OUTSIDE
+from ablate.record.identity import OUTSIDE, read_source
 from ablate.record.results import RESULT, Result
 from ablate.record.training import Record
 
@@ -32,6 +32,7 @@ def reuse(config: DictConfig) -> bool:
         return False
     settle(config)
     try:
+        read_source(config)
         record = Record(config, fingerprints_of(construct(config.data)), "")
     except BdbQuit:  # the user left the debugger
         raise
