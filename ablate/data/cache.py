@@ -39,17 +39,19 @@ from ablate.errors import UserError
 from ablate.record.files import acquire, write_json
 from ablate.record.identity import source_hashes
 
+Read = Callable[[str], Pairs]
 SHORT = 100  # characters; shorter documents, such as "Enter the king.", repeat by chance
 
 
-def repeated(corpus: Corpus) -> Iterator[str]:
-    """Yield a warning for each split whose documents or sentence pairs also occur in train.
+def repeated(corpus: Corpus, read: Read) -> Iterator[str]:
+    """Yield a warning for each split whose documents or sentence pairs also occur in train; `read`
+    returns the sentence pairs of a split.
 
     Memory holds only a hash for each text outside train.
     """
-    held_out = {s: [*_hashes(corpus, s)] for s in corpus.splits if s != "train"}
+    held_out = {s: [*_hashes(corpus, s, read)] for s in corpus.splits if s != "train"}
     wanted = set().union(*held_out.values())
-    trained = {text for text in _hashes(corpus, "train") if text in wanted}
+    trained = {text for text in _hashes(corpus, "train", read) if text in wanted}
     unit = "documents" if corpus.documents else "pairs"
     for split, texts in held_out.items():
         if count := sum(text in trained for text in texts):
@@ -59,11 +61,11 @@ def repeated(corpus: Corpus) -> Iterator[str]:
             )
 
 
-def _hashes(corpus: Corpus, split: str) -> Iterator[int]:
+def _hashes(corpus: Corpus, split: str, read: Read) -> Iterator[int]:
     if isinstance(corpus, Documents):
         yield from (hash(text) for text in document_texts(corpus, split) if len(text) >= SHORT)
     else:
-        for src, tgt in zip(*corpus.read(split), strict=True):
+        for src, tgt in zip(*read(split), strict=True):
             yield hash((src.strip(), tgt.strip()))
 
 
@@ -166,9 +168,9 @@ def _write(folder: Path, corpus: Corpus, scheme: Scheme | Given) -> None:
     write_json(folder / MANIFEST, {"sizes": sizes, "lengths": lengths})
 
 
-def _learn(corpus: Corpus, scheme: Scheme, read: Callable[[str], Pairs]) -> Tokenizers:
+def _learn(corpus: Corpus, scheme: Scheme, read: Read) -> Tokenizers:
     """Return the vocabularies of the training text; print a warning if a test repeats this text."""
-    for warning in repeated(corpus):
+    for warning in repeated(corpus, read):
         print(f"warning, {warning}", flush=True)
     if not isinstance(corpus, Documents):
         return Tokenizers.train(scheme, read("train"))
@@ -181,7 +183,7 @@ def _learn(corpus: Corpus, scheme: Scheme, read: Callable[[str], Pairs]) -> Toke
 
 
 def _write_split(
-    folder: Path, corpus: Corpus, split: str, both: Tokenizers, read: Callable[[str], Pairs]
+    folder: Path, corpus: Corpus, split: str, both: Tokenizers, read: Read
 ) -> TextLength:
     """Write both sides of a split with the vocabularies `both`, and return the size of the target
     text.

@@ -214,8 +214,10 @@ class TextData(pl.LightningDataModule):
         The corpus states them for its words. The dictionary is empty if tokens are not words or
         texts are truncated, and for other corpora.
         """
-        levels, length = self._corpus.levels(), self.length("validation")
-        words = sum(len(line.split()) + 1 for line in self.references("validation") if levels)
+        if not (levels := self._corpus.levels()):
+            return {}
+        length = self.length("validation")
+        words = sum(len(line.split()) + 1 for line in self.references("validation"))
         return levels if length and length.tokens == words else {}
 
     def references(self, split: str) -> Sequence[str]:

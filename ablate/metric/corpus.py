@@ -2,6 +2,7 @@
 
 import functools
 import importlib.metadata
+import re
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -86,6 +87,9 @@ class Scoring:
         return signature
 
 
+WORDS = re.compile("[A-Za-z ]*")
+
+
 class Tokenised(Scoring):
     """The preparation for BLEU by Moses' normalisation and tokenisation, then lower case.
 
@@ -107,6 +111,8 @@ class Tokenised(Scoring):
 
     def prepare(self, sentence: str) -> str:
         """Return the sentence as lower-case tokens separated by single spaces."""
+        if WORDS.fullmatch(sentence):  # Moses has rules for other characters
+            return " ".join(sentence.split()).lower()
         normalizer, tokenizer = self.rules
         normal = normalizer.normalize(sentence)
         # Escapes such as &apos; would rename tokens on both sides without changing counts.

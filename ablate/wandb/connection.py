@@ -5,6 +5,7 @@ This module imports W&B only inside functions.
 """
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,6 +25,9 @@ LOGGER = "ablate.wandb.logger.WandbRun"  # target of logger=wandb in a config
 OFFLINE = "wandb/offline-run-*"  # W&B's folder of a run until it is uploaded
 SYNCED = "*.wandb.synced"  # file with which W&B marks an uploaded run
 MODES = ("auto", "online", "offline")
+USUAL_PROJECT = re.compile(
+    r"[\w-]{1,64}", re.ASCII
+)  # names of projects that W&B accepts, among others
 INIT_SECONDS = 30.0
 FINISH_SECONDS = 120.0  # time limit for uploading; the rest stays on disk and can be synced
 SECONDS = 2.0  # time limit for an answer
@@ -62,9 +66,11 @@ def check_settings(project: str) -> None:
             a key.
     """
     clean_environment()
-    import wandb
-
     given = {name: value for name, value in os.environ.items() if name.startswith("WANDB_")}
+    if not given and USUAL_PROJECT.fullmatch(project):
+        return
+    import wandb  # takes a second
+
     for name, value in {**given, "WANDB_PROJECT": project}.items():
         try:
             wandb.Settings().update_from_env_vars({name: value})

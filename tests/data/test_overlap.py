@@ -19,7 +19,8 @@ def test_pairs_of_train_in_a_test_are_counted(tmp_path, write, parallel, test, w
     train = write(tmp_path / "train", [("ein Haus", "a house"), ("zwei", "two"), ("drei", "three")])
     held_out = {"validation": write(tmp_path / "validation", [("x", "y")])}
     corpus = parallel(train, test=write(tmp_path / "test", test), **held_out)
-    assert [text.startswith("test: 2 of 3 pairs") for text in repeated(corpus)] == [True] * warned
+    warnings = [*repeated(corpus, corpus.read)]
+    assert [text.startswith("test: 2 of 3 pairs") for text in warnings] == [True] * warned
 
 
 @pytest.mark.parametrize(
@@ -34,6 +35,7 @@ def test_pairs_of_train_in_a_test_are_counted(tmp_path, write, parallel, test, w
 )
 def test_documents_of_train_in_a_test_are_counted(given, rule, train, test, warned):
     separator = {"line": "\n", "paragraph": "\n\n", "file": "\n"}[rule]
-    warnings = list(repeated(given(separator.join(train), separator.join(test), rule=rule)))
+    corpus = given(separator.join(train), separator.join(test), rule=rule)
+    warnings = list(repeated(corpus, corpus.read))
     assert len(warnings) == (2 if warned else 0)  # validation and test have the same text
     assert all(warned in warning for warning in warnings)
