@@ -14,15 +14,17 @@ from typing import Annotated
 
 from ablate.config.limits import OneOf, Range
 from ablate.data.corpus import (
+    MARK,
     SEPARATORS,
     SPLITS,
     TRAINED,
     Documents,
     Segment,
     check_split,
+    decoded,
+    read_bytes,
     split_documents,
 )
-from ablate.data.text import MARK, decoded, read_bytes
 from ablate.errors import UserError
 
 

@@ -12,8 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ablate.config.limits import Count, OneOf
-from ablate.data.corpus import SPLITS, TRAINED, Corpus, Pairs, check_split
-from ablate.data.text import read_lines, read_pair, read_table
+from ablate.data.corpus import (
+    SPLITS,
+    TRAINED,
+    Corpus,
+    Pairs,
+    check_split,
+    read_lines,
+    read_pair,
+    read_table,
+)
 from ablate.errors import UserError
 from ablate.record.files import digest_of, write_bytes
 

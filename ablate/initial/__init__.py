@@ -255,7 +255,7 @@ class Vectors(Initial):
         return count
 
     def _lines(self) -> Iterator[tuple[str, list[str]]]:
-        from ablate.data.text import opened, stream_lines
+        from ablate.data.corpus import opened, stream_lines
 
         with opened(self.file) as file:
             for number, line in enumerate(stream_lines(file, str(self.file))):

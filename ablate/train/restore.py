@@ -26,8 +26,7 @@ from ablate.config.schema import Batching, Config
 from ablate.config.trust import check_targets
 from ablate.console import Work
 from ablate.data import EOS, PAD
-from ablate.data.corpus import Corpus, check_split
-from ablate.data.text import stream_lines
+from ablate.data.corpus import Corpus, check_split, stream_lines
 from ablate.data.tokenizer import Given, Tokenizers
 from ablate.errors import UserError, class_and_line
 from ablate.hardware import keep_memory

@@ -2,7 +2,7 @@ import gzip
 
 import pytest
 
-from ablate.data.text import read_lines, read_pair
+from ablate.data.corpus import read_lines, read_pair
 from ablate.errors import UserError
 
 
