@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ablate.config.labels import arm_labels
-from ablate.metric.table import NOTHING
+from ablate.metric import NOTHING
 
 
 def probability(value: float | None) -> str:

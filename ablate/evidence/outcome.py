@@ -16,7 +16,7 @@ from typing import get_args
 
 from ablate.config.labels import arm_label
 from ablate.evidence.types import Question, Run, RunStatus, Spread
-from ablate.metric.table import METRICS, NOTHING, STEPS_TO, metric_of
+from ablate.metric import METRICS, NOTHING, STEPS_TO, metric_of
 
 STATUSES = get_args(RunStatus)
 NOT_LEARNED = ("diverged", "collapsed")

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torchmetrics import Metric
 
-from ablate.metric.table import METRICS
+from ablate.metric import METRICS
 from ablate.model.head import Head
 
 

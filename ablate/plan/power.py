@@ -15,7 +15,7 @@ from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import UNSTABLE
 from ablate.evidence.types import Claim
-from ablate.metric.table import metric_of
+from ablate.metric import metric_of
 from ablate.phrases import counted, name_of
 from ablate.plan.plan import Plan, aligned
 from ablate.stats.estimate import Estimate

@@ -22,7 +22,7 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.sources import read
 from ablate.evidence.tables import Row, Source
 from ablate.evidence.types import Levels, Reason, reason
-from ablate.metric.table import RESULT
+from ablate.metric import RESULT
 from ablate.phrases import listed
 from ablate.record.files import finite
 from ablate.referee.question import Claim, Question, question_of, read_question

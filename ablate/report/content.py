@@ -17,7 +17,7 @@ from ablate.config.labels import arm_label, option_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import command
 from ablate.evidence.types import Run
-from ablate.metric.table import metric_in_words, metric_of
+from ablate.metric import metric_in_words, metric_of
 from ablate.phrases import claims_numbered, code, counted, each_of, grouped, interpretation, listed
 from ablate.report.marks import MARKS
 from ablate.verdict.stored import was_trained

@@ -21,7 +21,7 @@ from pandas import DataFrame, Series
 
 from ablate.config.labels import factor_label
 from ablate.evidence.types import Curve
-from ablate.metric.table import metric_of
+from ablate.metric import metric_of
 from ablate.report.marks import ARM_COLOURS
 
 CLIP_PATH = re.compile(r'(?<=<clipPath id=")\w+(?=")')

@@ -13,7 +13,7 @@ from ablate.config.screen import BASELINE, FACTOR
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import UNSTABLE, by_label, value
 from ablate.evidence.types import Curve, Run, Screen, Shown
-from ablate.metric.table import metric_of
+from ablate.metric import metric_of
 from ablate.phrases import listed, percent
 from ablate.record.label import value_text
 from ablate.report.draw import Points, draw_curves, draw_levels, style

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from ablate.config.labels import arm_label, factor_label
 from ablate.evidence.outcome import CHANGED
 from ablate.evidence.types import Screen
-from ablate.metric.table import metric_of
+from ablate.metric import metric_of
 from ablate.phrases import grouped
 from ablate.report.draw import GRID, LABEL, LINE, WIDTH, folded
 from ablate.report.marks import INK, MARKS

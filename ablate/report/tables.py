@@ -16,7 +16,7 @@ from ablate.config.labels import arm_label, factor_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import by_label
 from ablate.evidence.types import Levels
-from ablate.metric.table import METRICS, NOTHING, Metric, metric_in_words, metric_of
+from ablate.metric import METRICS, NOTHING, Metric, metric_in_words, metric_of
 from ablate.phrases import (
     deviation,
     grouped,

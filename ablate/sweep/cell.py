@@ -21,7 +21,7 @@ from ablate.errors import UserError
 from ablate.evidence.gather import CONFIG_DIR
 from ablate.evidence.registration import OF_DESIGN, study_hash
 from ablate.evidence.types import Levels, Study
-from ablate.metric.table import metric_of
+from ablate.metric import metric_of
 from ablate.record import results
 from ablate.record.files import digest
 from ablate.record.identity import parts

@@ -40,7 +40,7 @@ from ablate.errors import UserError
 from ablate.evidence.gather import SCREENING
 from ablate.evidence.registration import arms_of, screening_seeds
 from ablate.evidence.types import Study
-from ablate.metric.table import metric_of
+from ablate.metric import metric_of
 from ablate.record import files
 from ablate.record.label import key as text_key
 from ablate.record.label import makes_arms, value_text

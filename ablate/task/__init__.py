@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from ablate.data.batching import Batch, Draw, Ids
 from ablate.data.corpus import TextLength
 from ablate.data.tokenizer import Tokenizers
-from ablate.metric.table import Metric
+from ablate.metric import Metric
 from ablate.metric.tokens import Calibration, Predictions, TokenMean
 from ablate.model.base import Model
 from ablate.search import Search

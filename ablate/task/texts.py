@@ -14,7 +14,7 @@ from ablate.data import BOS, EOS, PAD, SPECIALS, UNK
 from ablate.data.batching import Batch, Draw, Ids
 from ablate.data.tokenizer import Tokenizers
 from ablate.errors import UserError
-from ablate.metric.table import METRICS, Metric
+from ablate.metric import METRICS, Metric
 from ablate.metric.tokens import predictions
 from ablate.model.base import Bidirectional, Causal, CausalDocuments, Model, Seq2Seq
 from ablate.search import Search

@@ -24,6 +24,7 @@ from ablate.config.limits import OneOf, Range
 from ablate.config.settle import AUTO, BLEU_TOKENIZERS, bleu_tokenizer
 from ablate.data import BOS, EOS, PAD
 from ablate.data.batching import Batch, Draw, Ids
+from ablate.metric import METRICS, Metric
 from ablate.metric.corpus import (
     WIDTH,
     CorpusBleu,
@@ -37,7 +38,6 @@ from ablate.metric.corpus import (
     shared,
     shared_stems,
 )
-from ablate.metric.table import METRICS, Metric
 from ablate.metric.tokens import TokenMean, predictions
 from ablate.model.base import Model, Seq2Seq
 from ablate.search import Search

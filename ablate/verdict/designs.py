@@ -24,7 +24,7 @@ from ablate.config.combinations import (
 from ablate.evidence.folder import Evidence, in_blocks
 from ablate.evidence.outcome import value
 from ablate.evidence.types import Levels, Question, Reason, Run, reason
-from ablate.metric.table import metric_of
+from ablate.metric import metric_of
 from ablate.stats.combinations.effects import (
     Change,
     Estimates,

@@ -35,7 +35,7 @@ from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import NOT_LEARNED, UNSTABLE, UNTRAINED, UNTRAINED_BLEU, value
 from ablate.evidence.types import Claim, Reason, Run, reason
-from ablate.metric.table import METRICS, Metric, metric_of
+from ablate.metric import METRICS, Metric, metric_of
 from ablate.stats import above, at_most, difference
 from ablate.stats.rates import Rates, share_interval
 from ablate.stats.spending import Fractions

@@ -10,7 +10,7 @@ from typing import Any
 
 from ablate.config.labels import arm_label, factor_label, option_label, texts_of_task
 from ablate.evidence.types import Caveat, Reason
-from ablate.metric.table import metric_in_words
+from ablate.metric import metric_in_words
 from ablate.phrases import claims_numbered, counted, each_of, grouped, in_sentence, listed, quoted
 from ablate.verdict.stored import was_trained
 from ablate.verdict.types import Failures, Verdict

@@ -13,7 +13,7 @@ from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
 from ablate.ledger.headline import MIXED, NOT_TESTABLE, NOT_TESTED, UNDECIDED
-from ablate.metric.table import metric_of
+from ablate.metric import metric_of
 from ablate.verdict.types import SUPPORTED
 from experiments.site.front import sure
 from experiments.site.model import Site

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ablate.ledger.headline import MIXED
 from ablate.ledger.text import Entry
 from ablate.ledger.verdicts import Finding
-from ablate.metric.table import metric_of
+from ablate.metric import metric_of
 from ablate.report.draw import style, svg
 from ablate.report.forest import contrast, draw_effects, has_effect
 from ablate.report.tables import details

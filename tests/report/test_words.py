@@ -2,7 +2,7 @@
 
 import pytest
 
-from ablate.metric.table import metric_of
+from ablate.metric import metric_of
 from ablate.phrases import interpretation, percent
 
 

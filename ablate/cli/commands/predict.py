@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> None:
         UserError: the folder has no study of combinations, or the file exists.
     """
     from ablate.config.labels import arm_label
-    from ablate.metric.table import metric_of
+    from ablate.metric import metric_of
     from ablate.plan.prediction import prediction, seeds_of, study_file
     from ablate.record.files import write_text
     from ablate.report.figures import expected_gains
