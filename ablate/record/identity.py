@@ -354,9 +354,9 @@ def environment() -> dict[str, Any]:
 def processor() -> str:
     """Return the name of the processor as the system reports it."""
     cpu_info = Path("/proc/cpuinfo")  # exists only on Linux
-    lines = cpu_info.read_text(encoding="utf-8").splitlines() if cpu_info.exists() else []
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor() or platform.machine())
+    text = cpu_info.read_text(encoding="utf-8") if cpu_info.exists() else ""
+    names = re.findall(r"^model name\s*: (.*)", text, re.MULTILINE)
+    return str(names[0]) if names else platform.processor() or platform.machine()
 
 
 def instructions() -> str:

@@ -76,16 +76,13 @@ def short_names(factors: Iterable[str]) -> dict[str, str]:
     taken from this key: encoder.norm.
     """
     parts = {factor: re.split("[./]", place(factor)) for factor in factors}
-    return {factor: _short_name(factor, parts) for factor in parts}
-
-
-def _short_name(factor: str, parts: dict[str, list[str]]) -> str:
-    parts_of_factor = parts[factor]
-    other_factors = [names for other, names in parts.items() if other != factor]
-    for count in range(1 + ("@" in factor), len(parts_of_factor)):
-        if not any(names[-count:] == parts_of_factor[-count:] for names in other_factors):
-            return ".".join(parts_of_factor[-count:])
-    return ".".join(parts_of_factor)
+    names = {}
+    for factor, words in parts.items():
+        others = [parts[other] for other in parts if other != factor]
+        sizes = range(1 + ("@" in factor), len(words))
+        distinct = (n for n in sizes if not any(other[-n:] == words[-n:] for other in others))
+        names[factor] = ".".join(words[-next(distinct, len(words)) :])
+    return names
 
 
 def place(factor: str) -> str:
