@@ -8,6 +8,7 @@ from copy import copy
 from dataclasses import dataclass, field, make_dataclass
 from typing import Annotated, Any, NotRequired, get_args, get_origin, get_type_hints
 
+from hydra._internal import defaults_list
 from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 
@@ -200,6 +201,21 @@ def _schema() -> DictConfig:
     trainer: Any = schema._get_node("trainer")
     OmegaConf.set_struct(trainer, False)
     return schema
+
+
+_choices_for = defaults_list._create_interpolation_map
+
+
+def _choices_if_needed(overrides: Any, entries: list[Any], self_added: bool) -> Any:
+    """Return what Hydra's own function returns, but only for entries that refer to other choices.
+
+    Hydra calls the function for every file, and copying all choices takes a quarter of the time of
+    a composition.
+    """
+    return _choices_for(overrides, entries, self_added) if "${" in repr(entries) else None
+
+
+defaults_list._create_interpolation_map = _choices_if_needed
 
 
 def _run_seed(*, _root_: DictConfig) -> int:
