@@ -269,6 +269,7 @@ def _check_short(config: DictConfig) -> None:
 GROUP = "scale"
 # values of files that were read; each run of a sweep asks for the same files
 _values: dict[tuple[str, ...], Mapping[str, object]] = {}
+_readers: dict[tuple[str, ...], Any] = {}  # by folders
 
 
 def drop_unused(config: DictConfig, hydra: Any) -> None:
@@ -335,16 +336,23 @@ def values_of(hydra: Any, file: str) -> Mapping[str, object]:
     """
     place = (*(str(source.path) for source in hydra.runtime.config_sources), file)
     if place not in _values:
-        loader: Any = GlobalHydra.instance().config_loader()
-        words = [*hydra.overrides.hydra, *hydra.overrides.task]
-        repository_of = loader._parse_overrides_and_create_caching_repo  # respects searchpath
-        loaded = repository_of(hydra.job.config_name, words)[1].load_config(file)
+        loaded = _files(place[:-1], hydra).load_config(file)
         values: dict[str, object] = {}
         for entry in loaded.defaults_list if loaded else ():
             if (path := getattr(entry, "path", "_self_")) != "_self_":
                 values |= values_of(hydra, f"{file.rpartition('/')[0]}/{path}")
         _values[place] = values | (leaves(loaded.config) if loaded else {})
     return _values[place]
+
+
+def _files(folders: tuple[str, ...], hydra: Any) -> Any:
+    """Return Hydra's reader of the files in the folders that a command searches."""
+    if folders not in _readers:
+        loader: Any = GlobalHydra.instance().config_loader()
+        words = [*hydra.overrides.hydra, *hydra.overrides.task]
+        reader_of = loader._parse_overrides_and_create_caching_repo  # respects searchpath
+        _readers[folders] = reader_of(hydra.job.config_name, words)[1]
+    return _readers[folders]
 
 
 USUAL_BLEU = "13a"
