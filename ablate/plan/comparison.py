@@ -15,8 +15,8 @@ from ablate.evidence.sources import read
 from ablate.referee.question import question_of
 from ablate.referee.runs import runs_of
 from ablate.stats.means import MeanDifference, Part, Variance, variance_of
-from ablate.verdict.kind import Plan as SeedPlan
 from ablate.verdict.kinds import KINDS
+from ablate.verdict.types import Planned
 from ablate.words.reasons import sentence
 
 DOUBT = 0.8  # confidence of the upper bound for a standard deviation estimated from few runs
@@ -57,7 +57,7 @@ class Plan(BaseModel):
         corrects = self.test == "corrected" if self.test else self.design == "paired"
         return replace(mean_difference, skewness=0.0, skewed=runs) if corrects else mean_difference
 
-    def needed(self, sd: float) -> dict[str, SeedPlan]:
+    def needed(self, sd: float) -> dict[str, Planned]:
         """Return, for each decision, the assumed true effect and the runs per arm for power 0.8.
 
         The number of runs is None if no number is enough. `sd` is the standard deviation of the
@@ -87,11 +87,11 @@ def sentences(plan: Plan, runs: int | None) -> Iterator[str]:
     """
     unit = {"unpaired": "runs per arm", "paired": "pairs", "target": "runs"}[plan.design]
     for side, needed in plan.needed(plan.sd).items():
-        sentence = f"{side}: {_many(needed.seeds)} {unit} have 80 % power if the true effect is "
-        sentence += f"{needed.effect:g}"
+        sentence = f"{side}: {_many(needed['seeds'])} {unit} have 80 % power if the true effect is "
+        sentence += f"{needed['effect']:g}"
         large = plan.largest_sd()
         if large > plan.sd * 1.005:
-            more = _many(plan.needed(large)[side].seeds)
+            more = _many(plan.needed(large)[side]["seeds"])
             sentence += f"; {more} if the standard deviation is at its upper limit of {large:.3g}"
         yield f"{sentence}."
     if runs:

@@ -73,14 +73,14 @@ def _sensitivity(claim: Claim, plan: Plan, alpha: float) -> Sensitivity:
         rates = {n: _rates(claim, plan, n) for n in seeds}
         least = {n: kind.detectable(claim, rates[n], alpha) for n in seeds}
         needed = kind.seeds_needed(claim, rates[seeds[0]], alpha).get(SUPPORTED)
-        return Sensitivity(claim, least, RATE, needed.seeds if needed else None)
+        return Sensitivity(claim, least, RATE, needed["seeds"] if needed else None)
     measured = _measured(claim, plan)
     least = {n: kind.detectable(claim, measured or _assumed(claim, plan), alpha, n) for n in seeds}
     if measured is None:
         return Sensitivity(claim, least, STANDARD, None)
     needed = kind.seeds_needed(claim, measured, alpha).get(SUPPORTED)
     unit = metric_of(claim["metric"]).axis
-    return Sensitivity(claim, least, unit, needed.seeds if needed else None)
+    return Sensitivity(claim, least, unit, needed["seeds"] if needed else None)
 
 
 def _assumed(claim: Claim, plan: Plan) -> Estimate | PlannedNoise:

@@ -138,7 +138,7 @@ def seeds_of(result: Combined) -> int:
     noise = PlannedNoise(arms, 1.0, 2 * deviation**2, *of_prediction)
     claim: Any = {"kind": "equivalence", "margin": WITHIN * best["gain"], "plan_for": None}
     alpha = 0.05 / (1 + len(best["parts"][:LARGEST]))
-    needed = KINDS["equivalence"].seeds_needed(claim, noise, alpha)[SUPPORTED].seeds
+    needed = KINDS["equivalence"].seeds_needed(claim, noise, alpha)[SUPPORTED]["seeds"]
     return min(MOST, max(FEWEST, needed or MOST))
 
 

@@ -4,6 +4,7 @@ Nothing is judged here: every caveat follows from the runs, or from what the jud
 with a claim. ablate.words has the sentence of each code.
 """
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -21,9 +22,8 @@ from ablate.phrases import name_of, number_of
 from ablate.stats import difference
 from ablate.stats.skew import is_visible, skewness
 from ablate.verdict.judge import Judged
-from ablate.verdict.sides import pairs, steps_of
+from ablate.verdict.sides import pairs, steps_of, values_of
 from ablate.verdict.types import COMBINATIONS
-from ablate.verdict.unpaired import values_of
 
 IDLE = 0.2  # number of cores that other processes may use during a time measurement
 ALIKE = 0.01  # largest relative difference in parameters of arms that count as matched
@@ -64,16 +64,13 @@ def caveats(
 
 def _merged(rule: Rule, judged: Sequence[Judged], evidence: Evidence) -> Iterator[Caveat]:
     """Yield every reason that a rule gives once, with the numbers of the claims it is about."""
-    reasons: list[Reason] = []
-    names: list[list[str]] = []
+    merged: dict[str, tuple[Reason, list[str]]] = {}
     for claim in judged:
         for each in rule(claim, evidence):
-            if each not in reasons:
-                reasons.append(each)
-                names.append([])
-            names[reasons.index(each)].append(name_of(claim.entry))
-    for each, alike in zip(reasons, names, strict=True):
-        yield Caveat(**each, claims=_numbers(alike, evidence))
+            text = json.dumps(each, sort_keys=True, default=str)
+            merged.setdefault(text, (each, []))[1].append(name_of(claim.entry))
+    for each, names in merged.values():
+        yield Caveat(**each, claims=_numbers(names, evidence))
 
 
 def _place(code: str) -> int:
@@ -188,7 +185,9 @@ def _of_plan(evidence: Evidence, unfinished: Sequence[Levels]) -> Iterator[Reaso
     The seeds may be missing, or an interim analysis may have made them unnecessary.
     """
     planned, arms = evidence.study["seeds"], by_label(evidence.runs)
-    few = {arm: n for arm, runs in arms.items() if (n := len(_seeds(runs))) < planned}
+    few = {
+        arm: n for arm, runs in arms.items() if (n := len({run["seed"] for run in runs})) < planned
+    }
     if not few or not evidence.study["claims"]:
         return
     staged = "asked" in evidence.registration and len(planned_looks(evidence.study)) > 1
@@ -199,10 +198,6 @@ def _of_plan(evidence: Evidence, unfinished: Sequence[Levels]) -> Iterator[Reaso
     ended = len(shared_seeds(done, evidence.study))
     if ended < planned:
         yield reason("seeds_missing", planned=planned, ended=ended)
-
-
-def _seeds(runs: list[Run]) -> set[int]:
-    return {run["seed"] for run in runs}
 
 
 def _of_code(evidence: Evidence) -> Iterator[Reason]:

@@ -40,7 +40,6 @@ from ablate.verdict.judge import Decided, Judged, decide, judge, make_undecided,
 from ablate.verdict.kind import Finding
 from ablate.verdict.kinds import kind_of
 from ablate.verdict.sides import has, steps_of
-from ablate.verdict.study_checks import BUDGET
 from ablate.verdict.types import (
     INCONCLUSIVE,
     REFUTED,
@@ -63,6 +62,7 @@ SETTING = {
     "budget.short": "short",
     "trainer.precision": "precision",
 }
+BUDGET = ("budget.steps", "budget.short")
 # metrics whose means are kept although no claim is about them
 ALWAYS = {
     *("test/bleu", "test/nll", "test_long/bleu", "parameters", "steps"),

@@ -8,7 +8,7 @@ scores of all arms of the study.
 """
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -127,9 +127,7 @@ def contrast(claim: Claim, evidence: Evidence) -> Contrast:
     shared = shared_seeds(((x["levels"], x["seed"]) for x in evidence.runs), evidence.study)
     pairs = {seed: _difference(claim, arms, seed, evidence) for seed in sorted(every)}
     measured = {seed: pair for seed, pair in pairs.items() if pair is not None}
-    shares = [pair.parts for pair in measured.values() if pair.parts is not None]
-    whole = len(shares) == len(measured) and len({*map(len, shares)}) == 1
-    parts = np.stack(shares) if whole else None
+    parts = stacked([pair.parts for pair in measured.values()])
     split, _, name = claim["metric"].rpartition("/")
     units: Units = "blocks of text" if name in OF_TEXTS else "sentences"
     groups = None if name in OF_TEXTS else evidence.groups.get(split)
@@ -207,14 +205,22 @@ def _difference(claim: Claim, sides: list[Side], seed: int, evidence: Evidence) 
 
 def _weighted(claim: Claim, sides: list[Side], seed: int, evidence: Evidence) -> Pair:
     terms = [(s.weight / len(s.runs[seed]), run) for s in sides for run in s.runs[seed]]
-    log = uses_logarithm(claim)
-    scores = [w * in_scale(value(run, claim["metric"]), log=log) for w, run in terms]
+    metric, log = claim["metric"], uses_logarithm(claim)
+    scores = [w * in_scale(value(run, metric), log=log) for w, run in terms]
     plus = sum(score for (w, _), score in zip(terms, scores, strict=True) if w > 0)
-    parts = [contributions_to(run, claim["metric"], evidence, log=log) for _, run in terms]
-    shares = [w * part for (w, _), part in zip(terms, parts, strict=True) if part is not None]
-    whole = len(shares) == len(terms) and len({*map(len, shares)}) == 1
     total = difference(sum(scores), 0.0, max(map(abs, scores)))
-    return Pair(total, plus, np.sum(shares, axis=0) if whole else None)
+    parts = stacked([contributions_to(run, metric, evidence, log=log) for _, run in terms])
+    weights = np.array([[w] for w, _ in terms])
+    return Pair(total, plus, None if parts is None else (weights * parts).sum(0))
+
+
+def stacked(
+    parts: Sequence[Float[np.ndarray, " units"] | None],
+) -> Float[np.ndarray, "rows units"] | None:
+    """Return contributions as rows; None without rows, or if a row is missing or shorter."""
+    rows = [row for row in parts if row is not None]
+    whole = len(rows) == len(parts) and len({*map(len, rows)}) == 1
+    return np.stack(rows) if whole else None
 
 
 def contributions_to(
@@ -275,7 +281,7 @@ def _changed(sides: list[Side], seed: int, metric: str, evidence: Evidence) -> P
 
 
 def _learned(sides: list[Side], seed: int, metric: str) -> bool:
-    return all(has_learned(run, metric, side) for side in sides for run in side.runs[seed])
+    return all(has_learned(run, metric, side.every) for side in sides for run in side.runs[seed])
 
 
 def noise_of(claim: Claim, compared: list[Side], evidence: Evidence) -> Noise | None:
@@ -319,15 +325,18 @@ def scores_of(
         evidence: the evidence of the study.
         log: whether to return the logarithms of the scores.
     """
-    arms: dict[str, dict[int, list[Run]]] = {}
+    arms: dict[str, list[Run]] = {}
     for run in evidence.runs:
-        arms.setdefault(key(run["levels"]), {})[run["seed"]] = [run]
+        arms.setdefault(key(run["levels"]), []).append(run)
     seeds = sorted({run["seed"] for run in evidence.runs})
-    sides = {arm: Side(1.0, {}, by_seed) for arm, by_seed in arms.items()}
-    return {
-        arm: np.array([_score(metric, side, seed, log=log) for seed in seeds], dtype=np.float64)
-        for arm, side in sides.items()
-    }
+    scores = {arm: np.full(len(seeds), np.nan) for arm in arms}
+    for arm, runs in arms.items():
+        for run in runs:
+            with suppress(KeyError):  # the run lacks the metric
+                if run["status"] != "failed" and has_learned(run, metric, runs):
+                    score = in_scale(value(run, metric), log=log)
+                    scores[arm][seeds.index(run["seed"])] = score
+    return scores
 
 
 def uses_logarithm(claim: Claim) -> bool:
@@ -344,14 +353,6 @@ def in_scale(score: float, *, log: bool) -> float:
     if not math.isfinite(score) or (log and score <= 0):
         raise KeyError(score)
     return math.log(score) if log else score
-
-
-def _score(metric: str, arm: Side, seed: int, *, log: bool) -> float:
-    for run in arm.runs.get(seed, []):
-        with suppress(KeyError):  # the run lacks the metric
-            if run["status"] != "failed" and has_learned(run, metric, arm):
-                return in_scale(value(run, metric), log=log)
-    return math.nan
 
 
 def _varies(row: Float[np.ndarray, " runs"]) -> bool:

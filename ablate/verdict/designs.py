@@ -38,7 +38,6 @@ from ablate.stats.means import MeanDifference, Noise, Part, Variance
 from ablate.stats.rates import Rates
 from ablate.verdict.contrast import contributions_to
 from ablate.verdict.floor import has_learned
-from ablate.verdict.sides import Side
 from ablate.verdict.types import COMBINATIONS, LEVEL, Combined, CombinedChange, PredictedRecipe
 
 VALIDATION = "val/nll"  # the metric that chooses learning rates
@@ -73,8 +72,8 @@ def design_of(evidence: Evidence) -> Combinations | None:
 
 def scored(metric: str, better: str, design: Combinations, evidence: Evidence) -> Scored:
     """Return the runs that learned, with a metric of which higher or lower values are better."""
-    whole = Side(1.0, {}, {run["cell"]: [run] for run in evidence.runs})
-    members = [r for r in evidence.runs if _counts(r, metric, whole)]
+    ended = [run for run in evidence.runs if run["status"] != "failed"]
+    members = [run for run in ended if has_learned(run, metric, evidence.runs)]
     levels = np.array([_numbers(design, run["levels"]) for run in members], dtype=np.int64)
     levels = levels.reshape(len(members), len(sizes(design)))
     recipe, third = _recipes(members, levels, design, evidence)
@@ -118,10 +117,6 @@ def _recipes(
     of_runs = [(planned[run["seed"]].number, planned[run["seed"]].third) for run in members]
     recipe, third = np.array(of_runs, dtype=np.int64).reshape(-1, 2).T
     return recipe, third
-
-
-def _counts(run: Run, metric: str, whole: Side) -> bool:
-    return run["status"] != "failed" and has_learned(run, metric, whole)
 
 
 def _numbers(design: Combinations, levels: Mapping[str, object]) -> list[int]:

@@ -302,14 +302,6 @@ def trained_value(
     cases = [*worst.values()]
     values = np.array([table.signed(case) for case in cases], dtype=np.float64)
     mean_distance = estimate(values, scale=max((case.scale for case in cases), default=0.0))
-    return TrainedValue(
-        mean_distance.effect,
-        mean_distance.pairs,
-        0,
-        mean_distance.seed_variance,
-        0.0,
-        looks=looks_of(claim, evidence, {*worst}),
-        scale=mean_distance.scale,
-        away=bool(claim["margin"]),
-        holding=sum(map(table.holds, cases)),
-    )
+    looks, holding = looks_of(claim, evidence, {*worst}), sum(map(table.holds, cases))
+    rule = {"looks": looks, "away": bool(claim["margin"]), "holding": holding}
+    return TrainedValue(**vars(mean_distance) | rule)

@@ -121,7 +121,7 @@ def _never_trained(arm: Side) -> bool:
     )
 
 
-def has_learned(run: Run, metric: str, arm: Side) -> bool:
+def has_learned(run: Run, metric: str, arm: Iterable[Run]) -> bool:
     """Return whether a run has learned the task, so that its metric is meaningful.
 
     A run has not learned if it diverged or collapsed, scores no better than without learning, or is
@@ -133,7 +133,7 @@ def has_learned(run: Run, metric: str, arm: Side) -> bool:
     Args:
         run: the run.
         metric: the metric of the claim.
-        arm: the arm of the run, with all its runs.
+        arm: all runs of the arm.
     """
     place = metric.partition("/")[0]
     if metric in UNSTABLE or (place in UNLEARNED and place != "gap"):
@@ -152,13 +152,12 @@ def _knows_training(run: Run) -> bool:
     return nll is not None and unigram is not None and above(PLATEAU * unigram, nll)
 
 
-def _is_stuck(run: Run, metric: str, arm: Side) -> bool:
+def _is_stuck(run: Run, metric: str, arm: Iterable[Run]) -> bool:
     nll = f"{metric.rpartition('/')[0]}/nll"
     gained = _above(run, nll)
     if gained is None:
         return False
-    peers = [peer for of_seed in arm.runs.values() for peer in of_seed]
-    alike = [peer for peer in peers if peer["levels"] == run["levels"]]
+    alike = [peer for peer in arm if peer["levels"] == run["levels"]]
     finished = [_above(peer, nll) or 0.0 for peer in alike if peer["status"] == "finished"]
     return above(PLATEAU * max(finished), gained)
 
@@ -244,7 +243,7 @@ def rates_of_failure(claim: Claim, arms: Sequence[Side], looks: Fractions) -> Ra
 
 def _count(side: Side, metric: str) -> tuple[int, int]:
     """Return the number of runs that failed to learn, and the number of all runs that ended."""
-    return sum(not has_learned(run, metric, side) for run in side.ended), len(side.ended)
+    return sum(not has_learned(run, metric, side.every) for run in side.ended), len(side.ended)
 
 
 def learning(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> Learning:

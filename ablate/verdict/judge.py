@@ -17,14 +17,7 @@ from ablate.stats import Tests, adjust
 from ablate.stats.estimate import Estimate
 from ablate.stats.means import MeanDifference
 from ablate.stats.rates import Rates
-from ablate.stats.skew import (
-    BORROWED,
-    FURTHER,
-    PAIRED,
-    MeasuredRates,
-    false_rate,
-    visible_noise,
-)
+from ablate.stats.skew import BORROWED, FURTHER, PAIRED, false_rate, visible_noise
 from ablate.stats.spending import ONCE, nominal
 from ablate.verdict.contrast import asked_of, control
 from ablate.verdict.exact import Exact, TrainedValue
@@ -234,7 +227,7 @@ def _result(decided: Decided, open_claims: int) -> Values:
         "method": estimate.method,
         "noise": list(estimate.noise),
         "detectable": kind.detectable(claim, estimate, share) if decidable else None,
-        "seeds_needed": {side: plan._asdict() for side, plan in plans.items()} or None,
+        "seeds_needed": plans or None,
         # with other margins; for an exact claim with a tolerance, with other tolerances
         "sensitivity": [band for band in bands if math.isfinite(band["from"])],
     }
@@ -303,13 +296,6 @@ def _bounded(ends: tuple[float, float]) -> list[float] | None:
     return list(ends) if all(math.isfinite(end) for end in ends) else None
 
 
-def _rates_of(effect: Estimate) -> MeasuredRates:
-    """Return how often the test of an effect gave false verdicts in simulations."""
-    if effect.arms is None:
-        return PAIRED
-    return FURTHER if effect.arms.further else BORROWED
-
-
 def seen_noise(finding: Finding) -> Reason | None:
     """Return why false verdicts may be more frequent than the nominal level promises, such as
     "visible skewness", with the rate of false verdicts in simulations.
@@ -322,10 +308,13 @@ def seen_noise(finding: Finding) -> Reason | None:
     if effect.skewness is None or not effect.error > 0:
         return None
     equivalence = SUPPORTED in kind_of(finding.claim).whole
+    measured = PAIRED
+    if effect.arms is not None:
+        measured = FURTHER if effect.arms.further else BORROWED
     return reason(
         "noise",
         reason=visible_noise(effect.skewness, paired.differences),
         seeds=effect.pairs,
-        rate=false_rate(effect.pairs, equivalence=equivalence, measured=_rates_of(effect)),
+        rate=false_rate(effect.pairs, equivalence=equivalence, measured=measured),
         nominal=finding.claim["alpha"] / (1 if equivalence else 2),
     )

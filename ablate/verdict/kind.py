@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from scipy import optimize, special
 
@@ -27,16 +27,16 @@ from ablate.stats.spending import ONCE
 from ablate.verdict.contrast import Contrast, contrast, control
 from ablate.verdict.exact import Exact
 from ablate.verdict.floor import FEWEST, failures, one_way, rates_of_failure
-from ablate.verdict.sides import ContrastError, Side, sides
+from ablate.verdict.sides import ContrastError, Side, effect_of, is_independent, problem_of, sides
 from ablate.verdict.types import (
     REFUTED,
     SUPPORTED,
     Band,
     Decision,
     Failures,
+    Planned,
     side,
 )
-from ablate.verdict.unpaired import effect_of, is_independent, problem_of
 
 Tested = Estimate | MeanDifference | Rates
 NOTHING = Estimate(math.nan, 0, 0, math.nan, math.nan)
@@ -297,7 +297,7 @@ class Kind(ABC):
             high *= 2
         return float(optimize.brentq(missing, 0.0, high, rtol=1e-4))
 
-    def seeds_needed(self, claim: Claim, estimate: Any, alpha: float) -> dict[str, "Plan"]:
+    def seeds_needed(self, claim: Claim, estimate: Any, alpha: float) -> dict[str, Planned]:
         """Return for each planned decision the number of seeds at which the decision has power .8.
 
         The standard deviation is assumed to be as measured. The number is None if `most_seeds` are
@@ -315,19 +315,8 @@ class Kind(ABC):
             # the power grows with the number of pairs
             return 2 + bisect_left(range(2, self.most_seeds), True, key=enough)
 
-        return {side: Plan(x, seeds(side, x)) for side, x in self.named(claim).items()}
-
-
-class Plan(NamedTuple):
-    """A planned number of seeds for a decision, as in verdict.json.
-
-    Args:
-        effect: the true effect that is assumed.
-        seeds: number of seeds with which the decision has power 0.8; None if no number is enough.
-    """
-
-    effect: float
-    seeds: int | None
+        named = self.named(claim).items()
+        return {side: {"effect": effect, "seeds": seeds(side, effect)} for side, effect in named}
 
 
 def halved(p: Tests) -> Tests:

@@ -36,7 +36,7 @@ from ablate.stats.spending import ONCE
 from ablate.verdict.contrast import contrast
 from ablate.verdict.exact import examine, trained_value
 from ablate.verdict.kind import POWER, Finding, Kind, arm_problems
-from ablate.verdict.sides import sides
+from ablate.verdict.sides import is_independent, sides
 from ablate.verdict.types import (
     DIRECTION,
     INCONCLUSIVE,
@@ -50,7 +50,6 @@ from ablate.verdict.types import (
     side,
     thresholds,
 )
-from ablate.verdict.unpaired import is_independent
 
 PLANNED = 0.2  # proportion for which seeds are planned if a claim of stability names none
 

@@ -1,9 +1,14 @@
-"""Select the runs that a claim compares: its arms, with the weight of each in the difference.
+"""Select the runs that a claim compares: its arms, with the weight of each in the difference; and
+estimate the effect if the runs are not paired.
 
 The contrast is treatment minus baseline. For an interaction, the same difference at other levels is
 subtracted. For a trend, the contrast is the sum over the levels of a factor with the weights of a
 least-squares slope. Factors that the claim does not fix are averaged over, at the levels that all
 arms have. The sign is chosen so that positive is better.
+
+Runs of a table need no pairs. Two arms are then compared by Welch's test, an arm and a number by
+the t test of one sample, and a trend is the least-squares slope over a numeric column. These are
+the textbook's tests; the correction for skewness, which pairs have, must be asked for.
 """
 
 import math
@@ -19,8 +24,10 @@ from ablate.config.labels import arm_label
 from ablate.config.screen import FACTOR
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Levels, Question, Reason, Run, Study, reason
+from ablate.evidence.types import Levels, Question, Reason, Run, Study, TableClaim, reason
 from ablate.record.label import key, say
+from ablate.stats import means
+from ablate.stats.means import MeanDifference
 
 # keys of overrides that change no result, and the seed
 BESIDE = frozenset(
@@ -33,6 +40,8 @@ BESIDE = frozenset(
 RATE = "lr"  # last part of the config key of a learning rate
 Words = dict[str, list[str]]  # the values of each key
 INDEPENDENT = ("unpaired", "one sample")  # designs of a table whose runs are not paired
+LEAST_LEVELS = 2  # smallest number of values of the factor or the column of a trend
+SCALES = {"linear": float, "log": math.log2, "log_log": math.log}
 
 
 class ContrastError(UserError):
@@ -162,20 +171,27 @@ def slope(claim: Question, arms: Iterable[Levels]) -> dict[int | float, float]:
     where = claim["where"].items()
     values = (arm.get(claim["over"]) for arm in arms if arm.items() >= where)
     levels = sorted({x for x in values if isinstance(x, int | float) and not isinstance(x, bool)})
-    if len(levels) < 2:
+    if len(levels) < LEAST_LEVELS:
         raise ContrastError(
             f"{claim['over']} has fewer than two levels that are numbers: no trend",
             reason("too_few_levels", over=claim["over"]),
         )
-    if claim["scale"] != "linear" and levels[0] <= 0:
-        raise ContrastError(
-            f"{claim['over']}={levels[0]:g} has no logarithm: no trend on this scale",
-            reason("no_logarithm", over=claim["over"], level=levels[0]),
-        )
-    turn = {"linear": float, "log": math.log2, "log_log": math.log}[claim["scale"]]
-    x = np.array([turn(level) for level in levels])
+    x = _scaled(levels, claim["scale"], claim["over"])
     centred = x - x.mean()
     return dict(zip(levels, (centred / (centred**2).sum()).tolist(), strict=True))
+
+
+def _scaled(values: Sequence[float], scale: str, name: str) -> means.Values:
+    """Return values of `name` on a scale.
+
+    Raises:
+        ContrastError: a value has no logarithm.
+    """
+    smallest = min(values, default=1.0)
+    if scale != "linear" and smallest <= 0:
+        why = reason("no_logarithm", over=name, level=smallest)
+        raise ContrastError(f"{name}={smallest:g} has no logarithm: use scale=linear", why)
+    return np.array([SCALES[scale](value) for value in values], dtype=np.float64)
 
 
 def _side(weight: float, levels: Levels, evidence: Evidence) -> Side:
@@ -210,6 +226,61 @@ def _shared(sides: list[Side]) -> list[Side]:
 def _free(run: Run, fixed: Set[str]) -> str:
     """Return the levels of the factors that are not in `fixed`, as text."""
     return key({k: level for k, level in run["levels"].items() if k not in fixed})
+
+
+def is_independent(claim: Mapping[str, object]) -> bool:
+    """Return whether a claim is about runs that are not paired."""
+    return claim.get("design") in INDEPENDENT
+
+
+def effect_of(claim: TableClaim, arms: Sequence[Side]) -> MeanDifference:
+    """Return the effect of a claim about runs that are not paired, positive if the treatment is
+    better; NaN if an arm has no run with a value.
+
+    Raises:
+        ContrastError: a value of a trend has no logarithm.
+    """
+    if claim["kind"] == "trend":
+        return _slope(claim, *arms)
+    corrected = claim["test"] == "corrected"
+    values, which = [values_of(arm, claim["metric"]) for arm in arms], "corrected " * corrected
+    if (target := claim["target"]) is not None:
+        scale = max(abs(target), means.largest(values[0]))
+        effect = means.mean_of(arms[0].weight * (values[0] - target), f"{which}one sample", scale)
+    else:
+        method = which + ("Welch" if len(arms) == 2 else "contrast")
+        effect = means.contrast(values, [arm.weight for arm in arms], method)
+    return effect if corrected else replace(effect, skewness=None)
+
+
+def problem_of(effect: MeanDifference, arms: Sequence[Side], claim: TableClaim) -> Reason | None:
+    """Return the reason why an effect decides no claim; None if it can."""
+    if not all(len(values_of(arm, claim["metric"])) for arm in arms):
+        return reason("no_value")
+    if math.isnan(effect.effect):
+        return reason("too_few_levels", over=claim["over"])
+    return None if effect.parts else reason("no_variation")
+
+
+def values_of(arm: Side, metric: str) -> means.Values:
+    """Return the results of the runs of an arm that have one, sorted, because a floating-point sum
+    depends on the order.
+    """
+    finished: Any = [run["metrics"][metric] for run in arm.every if run["status"] == "finished"]
+    return np.sort(np.array(finished, dtype=np.float64))
+
+
+def _slope(claim: TableClaim, arm: Side) -> MeanDifference:
+    """Return the slope of the metric over the column of a trend, times the weight of the arm."""
+    runs: Any = [run for run in arm.every if run["status"] == "finished"]
+    points = [(run["levels"][claim["over"]], run["metrics"][claim["metric"]]) for run in runs]
+    points = sorted((level, result) for level, result in points if level is not None)
+    of_results = "log_log" if claim["scale"] == "log_log" else "linear"
+    x = _scaled([level for level, _ in points], claim["scale"], claim["over"])
+    y = _scaled([result for _, result in points], of_results, claim["measures"])
+    if len({*x}) < LEAST_LEVELS:
+        return MeanDifference(math.nan, (), "least squares", (len(x),))
+    return means.slope(x, arm.weight * y, "least squares")
 
 
 def names(claim: Question) -> list[str]:

@@ -11,7 +11,6 @@ from ablate.evidence.types import Levels, Study
 from ablate.phrases import listed, name_of
 from ablate.verdict.kinds import KINDS, kind_of
 
-BUDGET = ("budget.steps", "budget.short")
 NO_ARMS = ("exact", "trend")  # kinds that do not compare the means of two arms
 CONTROLLED = tuple(name for name, kind in KINDS.items() if kind.controlled)
 # keys of a claim, and the kinds that use them

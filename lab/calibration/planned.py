@@ -48,13 +48,14 @@ def promised(name: str, noise: Estimate, margin: float, draw: Draw, sweeps: int)
     kind, side, effects = PROMISES[name]
     rule, claim = KINDS[kind], cast(Claim, {"kind": kind, "margin": margin})
     plan = rule.seeds_needed(claim, noise, ALPHA)[side]
-    assert plan.seeds is not None
+    seeds, effect = plan["seeds"], plan["effect"]
+    assert seeds is not None
     reached = 0
     for _ in range(sweeps):
-        decision = rule.alone(draw(effects * margin, plan.seeds), margin, ALPHA)
+        decision = rule.alone(draw(effects * margin, seeds), margin, ALPHA)
         reached += side in (decision.status, decision.grade)
-    power = rule.power(side, noise, margin, plan.effect, plan.seeds, ALPHA)
-    return {name: reached / sweeps, f"{name}: seeds": plan.seeds, f"{name}: planned": power}
+    power = rule.power(side, noise, margin, effect, seeds, ALPHA)
+    return {name: reached / sweeps, f"{name}: seeds": seeds, f"{name}: planned": power}
 
 
 def of_translations(kind: str, sentences: int, rng: np.random.Generator) -> Draw:
