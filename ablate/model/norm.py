@@ -167,15 +167,9 @@ class DynamicTanh(Norm):
 
     def __init__(self, *, d_model: int, initial: Annotated[float, Range(0)]) -> None:
         super().__init__()
-        self.initial = initial
         self.alpha = nn.Parameter(torch.tensor([float(initial)]))
         self.gain = nn.Parameter(torch.ones(d_model))
         self.bias = nn.Parameter(torch.zeros(d_model))
-
-    def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
-        """Set alpha to `initial`, the gain to 1 and the bias to 0, in place."""
-        values = {id(self.alpha): self.initial, id(self.gain): 1.0, id(self.bias): 0.0}
-        nn.init.constant_(parameter, values[id(parameter)])
 
     def forward(self, x: Vectors, real: Real | None = None) -> Vectors:
         """Return gain * tanh(alpha x) + bias, in the dtype of x; `real` has no effect."""

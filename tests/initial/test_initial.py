@@ -181,3 +181,25 @@ def test_pieces_count_their_neighbours_by_distance(made):
     counts = company(tokenizers.src, ["x y z", "z"])
     assert counts[x, y] == counts[y, x] == counts[y, z] == 1
     assert counts[x, z] == 0.5 and counts.sum() == 5  # lines do not meet
+
+
+class Own(torch.nn.Linear):
+    """Parameters that the constructor sets, and some that it leaves to be drawn."""
+
+    def __init__(self):
+        super().__init__(2, 1)
+        self.inner = torch.nn.Module()
+        values = {
+            "power": torch.tensor(2.5),
+            "shift": torch.zeros(3),
+            "gains": torch.full((2, 3), 3.0),
+        }
+        for name, value in (values | {"drawn": torch.zeros(2, 3)}).items():
+            self.inner.register_parameter(name, torch.nn.Parameter(value))
+
+
+def test_numbers_of_a_constructor_are_kept_and_all_else_is_drawn():
+    own = Own()
+    initialise(own, 1)
+    assert own.inner.power == 2.5 and (own.inner.shift == 0).all() and (own.inner.gains == 3).all()
+    assert own.inner.drawn.unique().numel() == 6 and own.bias == 0

@@ -205,11 +205,6 @@ class LearnedScale(Explicit):
     def __init__(self, *, d_head: int, dropout: float, fill: Fill) -> None:
         super().__init__(d_head=d_head, dropout=dropout, scale="none", fill=fill)
         self.factor = nn.Parameter(torch.tensor([d_head**-0.5]))
-        self.initial = d_head**-0.5
-
-    def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
-        """Set the factor g to its initial value, 1 / sqrt(d_head), in place."""
-        nn.init.constant_(parameter, self.initial)
 
     def scores(self, q: Queries, k: Keys) -> Scores:
         """Return g times the dot product of each query and key."""
@@ -244,12 +239,7 @@ class Cosine(Explicit):
     ) -> None:
         super().__init__(d_head=d_head, dropout=dropout, scale="none", fill=fill)
         self.divides_by_root = True  # cosines do not grow with the width of a head
-        self.initial = scale
         self.strength = nn.Parameter(torch.tensor([float(scale)]))
-
-    def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
-        """Set the factor g to its initial value, in place."""
-        nn.init.constant_(parameter, self.initial)
 
     def scores(self, q: Queries, k: Keys) -> Scores:
         """Return g times the cosine of each query and key."""

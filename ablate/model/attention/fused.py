@@ -136,10 +136,6 @@ class QKNorm(Kernel):
         self.query_gain = nn.Parameter(torch.ones(d_head))
         self.key_gain = nn.Parameter(torch.ones(d_head))
 
-    def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
-        """Set a gain of the norms to ones, in place."""
-        nn.init.ones_(parameter)
-
     def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return, for each query and head, the weighted sum of the values."""
         q, k = self.normal(q, self.query_gain), self.normal(k, self.key_gain)

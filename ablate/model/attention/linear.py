@@ -222,13 +222,6 @@ class Linformer(Explicit):
         self.key_mixtures = nn.Parameter(torch.empty(rank, max_length))
         self.value_mixtures = nn.Parameter(torch.empty(rank, max_length))
 
-    def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
-        """Fill E or F in place with Xavier uniform values.
-
-        E combines the keys, and F the values, of all positions.
-        """
-        nn.init.xavier_uniform_(parameter, generator=generator)
-
     def check(self, *, causal: bool, biased: bool) -> None:
         """Raise UserError for a causal mask, and for positions that add a bias to the scores."""
         if causal:

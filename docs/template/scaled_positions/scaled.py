@@ -32,12 +32,7 @@ class Scaled(Sinusoidal):
         self, *, d_model: int, layout: str, spacing: str, initial: Annotated[float, Range(0, 10)]
     ) -> None:
         super().__init__(d_model=d_model, layout=layout, spacing=spacing)
-        self.initial = initial
         self.size = nn.Parameter(torch.tensor([initial]))
-
-    def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
-        """Set the learned number to its initial value."""
-        nn.init.constant_(parameter, self.initial)
 
     def embed(
         self, x: Float[Tensor, "B L D"], positions: Int[Tensor, "#B L"]

@@ -108,7 +108,7 @@ def linformer(rank: int, sizes: Sizes) -> Kernel:
         max_length=sizes.length,
     )
     for mixtures in kernel.parameters():
-        kernel.draw_initial_values(mixtures, None)
+        nn.init.xavier_uniform_(mixtures)
     return kernel
 
 
