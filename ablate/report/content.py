@@ -42,7 +42,7 @@ def regime(verdict: Verdict) -> str:
         for key, value in setting.items()
         if value and key != "scale" and (trained or key not in TRAINING)
     ]
-    return "; ".join([*parts, *["not trained"] * (not trained)])
+    return "; ".join([*parts, *["not trained"] * (not trained and "data" in setting)])
 
 
 def combined_lines(result: Combined) -> Iterator[str]:
