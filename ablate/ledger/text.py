@@ -24,7 +24,7 @@ from ablate.ledger.verdicts import (
 )
 from ablate.report.marks import MARKS
 from ablate.verdict.types import INCONCLUSIVE
-from ablate.words.answer import deciding_interval, effect_text, graded
+from ablate.words.answer import evidence_line, graded
 
 TESTED = "tested"
 OUTSIDE = "Outside the ledger"
@@ -189,23 +189,21 @@ def _below(entry: Entry) -> Iterator[str]:
 
 
 def _line(entry: Entry, finding: Finding) -> str:
-    """Return a line of text for a verdict: its answer with the effect, the sentence that the
-    experiment tested (if it is not the sentence of the claim), the meaning of this sentence, the
+    """Return a line of text for a verdict: the sentence that the experiment tested (if it is not
+    the sentence of the claim), its answer with the evidence, the meaning of this sentence, the
     report, the corpus, the number of steps, and reasons to doubt the verdict.
     """
-    answer, effect = finding.answer, finding.answer["effect"]
+    answer = finding.answer
     parts = [finding.reading, os.path.relpath(finding.folder / "report.md"), finding.place]
     parts += ["exploratory"] if answer["exploratory"] else []
     parts += ["no document asks this"] if finding.remark else []
     parts += [f"fresh seeds: {finding.again['replication']}"] if finding.again else []
     if finding.corrected == INCONCLUSIVE != finding.verdict:
         parts += ["undecided if corrected for all claims of the ledger"]
-    verdict = graded(finding.verdict, answer["grade"])
-    if answer["kind"] != "exact" and effect is not None:
-        verdict += f", {effect_text(answer, effect, *deciding_interval(answer, answer))}"
+    verdict = f"{graded(finding.verdict, answer['grade'])}. {evidence_line(answer, answer)}"
     asked = answer["statement"].rstrip(".")
-    sentence = "" if asked == entry.claim.statement.rstrip(".") else f": {asked}"
-    return f"{verdict}{sentence} ({', '.join(filter(None, parts))})"
+    sentence = "" if asked == entry.claim.statement.rstrip(".") else f"{asked}: "
+    return f"{sentence}{verdict} ({', '.join(filter(None, parts))})"
 
 
 def summary(entries: list[Entry], every: list[Entry]) -> Iterator[str]:
