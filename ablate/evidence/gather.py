@@ -142,7 +142,7 @@ def _run(link: Link, factors: list[str]) -> Run:
     }
     if "folder" in link:
         run |= _origin(Path(link["folder"]), link.get("evaluation"))
-        run |= {"training": curve} if (curve := _training(Path(link["folder"]))) else {}
+        run |= {"training": curve} if (curve := training_curve_of(Path(link["folder"]))) else {}
     if "short" in link:
         run |= {"short": _end(link["short"])}
     return cast(Run, run)
@@ -199,7 +199,7 @@ def curve_of(folder: Path) -> Curve:
     return {name: [line[name] for line in points] for name in ("step", *common)} if points else {}
 
 
-def _training(folder: Path) -> Curve:
+def training_curve_of(folder: Path) -> Curve:
     """Return the training curve of a run, with the keys `step` and `train/nll`; {} if the run has
     no training nll.
 

@@ -14,7 +14,7 @@ from ablate.config.location import NO_VERDICT, SMOKE
 from ablate.errors import UserError
 from ablate.evidence.checks import ABOUT, RUNS, file_of_runs, read_parts
 from ablate.evidence.folder import Evidence
-from ablate.evidence.gather import SCREENING, curve_of, gather
+from ablate.evidence.gather import SCREENING, curve_of, gather, training_curve_of
 from ablate.evidence.outcome import by_label
 from ablate.evidence.types import Curve, Levels
 from ablate.record.files import check_links
@@ -85,8 +85,8 @@ def check_cells(sweep: Path) -> None:
 
 
 def frame(folder: Path, *, curves: bool) -> "pandas.DataFrame":
-    """Return a data frame with a row for each run below a folder, or with `curves` for each
-    validation of each run; in a results folder, a run has a row for each of its tests.
+    """Return a data frame with a row for each run below a folder, or with `curves` for each step of
+    each run with a logged loss; in a results folder, a run has a row for each of its tests.
 
     Raises:
         UserError: the folder has no runs, or a file of a run was changed or damaged.
@@ -112,8 +112,8 @@ def _rows(folder: Path, curves: bool) -> Iterator[Row]:
 
 
 def _of_sweep(folder: Path, curves: bool) -> Iterator[Row]:
-    """Yield a row with the metrics of every run of a sweep, or with `curves` a row for every
-    validation of every run.
+    """Yield a row with the metrics of every run of a sweep, or with `curves` a row for every step
+    of every run with a logged loss.
 
     A row begins with the run's levels of the study's factors. If the study has two training
     budgets, a run has rows for both.
@@ -133,20 +133,26 @@ def _of_sweep(folder: Path, curves: bool) -> Iterator[Row]:
             about = {"arm": arms[run["arm"]], "seed": run["seed"], "status": end["status"], **tuned}
             identity = {"identity": end["identity"]}
             if curves:
-                yield from ({**levels, **about, **identity, **at} for at in _points(end["curve"]))
+                both = end["curve"], run.get("training", {}) if end is run else {}
+                yield from ({**levels, **about, **identity, **at} for at in _points(*both))
             else:
                 seconds = {"seconds": end["seconds"]}
                 yield {**levels, **about, **end["metrics"], **seconds, **identity}
 
 
-def _points(curve: Curve) -> Iterator[Row]:
-    """Yield for each validation a row with the optimiser step and the values of the curves."""
-    return (dict(zip(curve, values, strict=True)) for values in zip(*curve.values(), strict=True))
+def _points(*curves: Curve) -> Iterator[Row]:
+    """Yield for each optimiser step a row with the step and the values of the curves there."""
+    by_step: dict[Any, Row] = {}
+    for curve in curves:
+        for values in zip(*curve.values(), strict=True):
+            row = dict(zip(curve, values, strict=True))
+            by_step.setdefault(row["step"], {}).update(row)
+    return (by_step[step] for step in sorted(by_step))
 
 
 def _of_results(folder: Path, curves: bool) -> Iterator[Row]:
-    """Yield a row for every test of every run with a result, or with `curves` for every validation
-    of every run.
+    """Yield a row for every test of every run with a result, or with `curves` for every step of
+    every run with a logged loss.
 
     A row begins with the config values that differ between the runs.
     """
@@ -160,9 +166,10 @@ def _of_results(folder: Path, curves: bool) -> Iterator[Row]:
         first = {"experiment": _experiment(path), **levels, "arm": arms[say(levels)]}
         if not curves:
             yield {**first, **row}
-        elif path not in seen:  # its tests share the curve of the training
+        elif path not in seen:  # its tests share the curves of the training
             about = {key: row[key] for key in ("seed", "status", "identity")}
-            yield from ({**first, **about, **at} for at in _points(curve_of(path)))
+            points = _points(curve_of(path), training_curve_of(path))
+            yield from ({**first, **about, **at} for at in points)
         seen.add(path)
 
 
