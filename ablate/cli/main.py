@@ -26,7 +26,7 @@ Executable claims about the Transformer. `python -m ablate` is the same command.
   ablate --cfg job                        the whole config; for Hydra's other flags --hydra-help
   ablate options                          every group and option that an override can choose
 """
-STATUSES = "exit status: 0 done, 1 the work failed, 2 the input is wrong, 130 Ctrl-C, 143 SIGTERM"
+STATUSES = "exit status: 0 done or diverged, 1 failed, 2 wrong input, 130 Ctrl-C, 143 SIGTERM"
 
 
 def main() -> None:

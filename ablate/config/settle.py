@@ -180,8 +180,8 @@ def _announce_replaced(config: DictConfig, words: list[str]) -> None:
             continue
         if replaced := [*_replaced(config, group, option, {*map(_key, words)})]:
             say_once(
-                f"{word} does not set {', '.join(replaced)}: these values come from "
-                f"{' or '.join(sources)}. To change a value, add it to the command"
+                f"{' or '.join(sources)} overrides {word}: {', '.join(replaced)}. To change a "
+                "value, add it to the command"
             )
 
 
