@@ -137,7 +137,7 @@ class Paths:
     """
 
     results: Annotated[str, NOT_EMPTY] = "results"  # folder for runs, sweeps and reports
-    cache: Annotated[str, NOT_EMPTY] = "cache"  # folder for tokenised corpora and downloads
+    cache: Annotated[str, NOT_EMPTY] = "cache"  # folder for token ids, hashes of source, downloads
     experiments: Annotated[str, NOT_EMPTY] = "experiments"  # folder for evidence in git
 
 
