@@ -97,9 +97,7 @@ class Exact:
         NaN violates every claim, so the result is NaN if the value of a case is NaN.
         """
         distances = [self.distance(case) for case in self.counted] or [math.nan]
-        if any(map(math.isnan, distances)):
-            return math.nan
-        return (min if self.margin else max)(distances)
+        return float(np.min(distances) if self.margin else np.max(distances))
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return an infinite interval, because nothing is estimated."""

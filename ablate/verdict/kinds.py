@@ -34,7 +34,7 @@ from ablate.stats.power import Values, half_widths, planned_error
 from ablate.stats.rates import Rates, p_values
 from ablate.stats.spending import ONCE
 from ablate.verdict.contrast import contrast
-from ablate.verdict.exact import examine, trained_value
+from ablate.verdict.exact import Exact, TrainedValue, examine, trained_value
 from ablate.verdict.kind import POWER, Finding, Kind, arm_problems
 from ablate.verdict.sides import is_independent, sides
 from ablate.verdict.types import (
@@ -364,22 +364,20 @@ class ExactKind(Kind):
         tests = result.tests(claim["margin"] or claim["tolerance"])
         return Finding(claim, result, arms, cases=cases, p=tests, problem=problem)
 
-    def tests(self, estimate: Any, margin: float) -> Tests:
+    def tests(self, estimate: Exact | TrainedValue, margin: float) -> Tests:
         """Return the p-values of a claim about trained models.
 
         The result is {} for other claims, which are not random.
         """
-        tests: Tests = estimate.tests(margin)
-        return tests
+        return estimate.tests(margin)
 
     def planned(self, estimate: Any) -> bool:
         """Return False, because an exact claim states no effect for which to plan seeds."""
         return False
 
-    def turns(self, estimate: Any, alpha: float) -> list[Band]:
+    def turns(self, estimate: Exact | TrainedValue, alpha: float) -> list[Band]:
         """Return the tolerances or margins at which the decision changes, [] without a value."""
-        turns: list[Band] = estimate.turns(alpha)
-        return turns
+        return estimate.turns(alpha)
 
 
 KINDS: dict[str, Kind] = {
