@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from ablate.config import leaves
 from ablate.config.labels import use_labels
 from ablate.config.location import NO_VERDICT, SMOKE
 from ablate.errors import UserError
@@ -228,10 +229,10 @@ def _config(folder: Path) -> Row:
     A component has the name of its class as its value.
     """
     parts = json.loads((folder / "identity.json").read_text(encoding="utf-8"))
-    data = {"data": parts["data"]} if "data" in parts else {}
+    values = leaves({**parts["config"], "data": parts["data"]})
     return {
         key.removesuffix(TARGET): str(value).rpartition(".")[2] if key.endswith(TARGET) else value
-        for key, value in {**parts["config"], **data}.items()
+        for key, value in values.items()
     }
 
 

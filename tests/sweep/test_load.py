@@ -8,7 +8,9 @@ import pytest
 
 import ablate
 from ablate.errors import UserError
+from ablate.record.files import write_json
 from ablate.record.results import link_path, read_links, write_link
+from ablate.sweep.load import _config
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
@@ -63,20 +65,21 @@ def test_a_sweep_without_a_study_says_what_was_swept(tmp_path, small, command, h
 def test_outcomes_name_the_folders_of_their_runs_after_a_move(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
-    def links(results):
-        ends = [
-            {"folder": str(folder), "evaluation": str(folder / "tests" / "test")}
-            for folder in (results / "runs" / name for name in ("training", "short training"))
-        ]
-        return [{**ends[0], "short": ends[1]}, {"status": "failed"}]
+    def link(results):
+        end = {"folder": f"{results}/runs/a", "evaluation": f"{results}/runs/a/tests/b"}
+        return {**end, "short": end}
 
     before, now = Path("before"), tmp_path / "now"  # relative to the current folder, and absolute
     sweep = Path("sweeps", "name", "2026-01-01_00-00-00")
-    for number, link in enumerate(links(before)):
-        write_link(link_path(before / sweep, number), link)
-    assert read_links(before / sweep) == links(before)
+    write_link(link_path(before / sweep, 0), link(before))
+    assert read_links(before / sweep) == [link(before)]
     before.rename(now)
-    assert read_links(now / sweep) == links(now)
+    assert read_links(now / sweep) == [link(now)]
+
+
+def test_the_texts_of_a_test_do_not_hide_the_corpus_of_its_run(tmp_path):
+    write_json(tmp_path / "identity.json", {"config": {"search.size": 5}, "data": {"test": "f"}})
+    assert _config(tmp_path) == {"search.size": 5, "data.test": "f"}
 
 
 def test_curves_have_a_row_for_every_validation(tmp_path, compose, small):
