@@ -32,10 +32,3 @@ def test_verdicts_stand_beside_those_that_the_whole_ledger_leaves(verdict, folde
     assert flat.count(CORRECTED) == 2
     shown = " ".join(command("ledger")[1].split())
     assert "all 3 statistical claims at once, 1 of 3 verdicts remain (Holm)." in shown
-
-
-def test_what_is_shown_does_not_change_the_family(verdict, folders, command):
-    verdict("experiments/a", dict.fromkeys(IDS[:2], "supported"))
-    set_p(folders, "a", 0.03, 0.2)
-    for filters in (("--all",), (IDS[0],)):
-        assert CORRECTED in " ".join(command("ledger", *filters)[1].split())
