@@ -203,19 +203,20 @@ def _schema() -> DictConfig:
     return schema
 
 
-_choices_for = defaults_list._create_interpolation_map
+_defaults: Any = defaults_list
+_choices_for: Any = getattr(_defaults, "_create_interpolation_map", None)
 
 
 def _choices_if_needed(overrides: Any, entries: list[Any], self_added: bool) -> Any:
     """Return what Hydra's own function returns, but only for entries that refer to other choices.
 
-    Hydra calls the function for every file, and copying all choices takes a quarter of the time of
-    a composition.
+    Hydra 1.3 calls the function for every file, and copying all choices takes a quarter of the time
+    of a composition. Hydra 1.4 does not call it.
     """
     return _choices_for(overrides, entries, self_added) if "${" in repr(entries) else None
 
 
-defaults_list._create_interpolation_map = _choices_if_needed
+_defaults._create_interpolation_map = _choices_if_needed
 
 
 def _run_seed(*, _root_: DictConfig) -> int:

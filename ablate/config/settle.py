@@ -284,9 +284,8 @@ def drop_unused(config: DictConfig, hydra: Any) -> None:
     if not choices.get(GROUP):
         return
     unknown = {*_unknown(config, hydra)}
-    words = [word.lstrip("+~").partition("=")[0] for word in hydra.overrides.task]
     experiment = values_of(hydra, f"experiment/{choices.get('experiment')}") if unknown else ()
-    elsewhere = [*words, *experiment]
+    elsewhere = [*map(_key, hydra.overrides.task), *experiment]
     for key in sorted(unknown):
         if any(f"{other}.".startswith(f"{key}.") for other in elsewhere):
             continue
