@@ -67,14 +67,6 @@ def test_a_sentence_that_is_not_testable_shows_no_verdict(ledger, verdict):
     assert entry.standing["why"]
 
 
-def test_two_contrasts_of_one_claim_in_one_file_are_both_kept(ledger, verdict, folders):
-    verdict("experiments/study", {CLAIM: "supported", "other": "refuted"})
-    path = folders / "experiments" / "study" / "verdict.json"
-    path.write_text(path.read_text().replace('"other"', f'"{CLAIM}"'))
-    entries = ledger()
-    assert [finding.verdict for finding in entries[CLAIM].findings] == ["supported", "refuted"]
-
-
 def test_smoke_tests_are_no_verdicts(ledger, verdict):
     verdict("experiments/b", {CLAIM: "refuted", "pe_unique": "supported"}, 900, scale="smoke")
     verdict("experiments/a", {CLAIM: "supported"}, time=100)
