@@ -101,8 +101,8 @@ def initialise(model: nn.Module, seed: int) -> None:
     Each parameter has a separate random generator, which depends on the seed and the parameter's
     name, so arms of a study have the same initial values for every parameter of the same name and
     shape. A module with a method `draw_initial_values` draws its own parameters. A parameter that
-    the constructor of a class has set to one number keeps this number, except a matrix of zeros. A
-    parameter with several names uses the first name.
+    the constructor of a class has set to one number keeps this number. A parameter with several
+    names uses the first name.
     """
     for path, module in model.named_modules():
         for name, parameter in module.named_parameters(prefix=path, recurse=False):
@@ -136,12 +136,10 @@ def fill(module: nn.Module, name: str, parameter: Tensor, generator: torch.Gener
 
 def _is_chosen(module: nn.Module, parameter: Tensor) -> bool:
     """Return whether the constructor of a module that is none of torch's has set all values of a
-    parameter to one number; a matrix of zeros is to be drawn.
+    parameter to one number; NaN is none (`ablate.model.base.Undrawn`).
     """
     library = [x.__module__.startswith("torch.") and x is not nn.Module for x in type(module).mro()]
-    first = parameter.flatten()[:1]
-    constant = bool((parameter == first).all())
-    return constant and not any(library) and (parameter.dim() < 2 or bool(first))
+    return not any(library) and bool((parameter == parameter.flatten()[:1]).all())
 
 
 class Checkpoint(Initial):

@@ -3,7 +3,7 @@ classifiers call.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any, ClassVar, NamedTuple
 
@@ -12,6 +12,7 @@ from hydra.utils import get_class
 from jaxtyping import Float, Int
 from omegaconf import DictConfig
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from ablate.config.construct import construct, nest_arguments
 from ablate.errors import UserError
@@ -153,6 +154,20 @@ def stacks_of(model: Model) -> Iterator[tuple[str, Stack]]:
             yield name, part
 
 
+class Undrawn(TorchFunctionMode):
+    """Fills the memory that `torch.empty` returns with NaN, which marks the parameters whose
+    initial values a constructor leaves to be drawn.
+    """
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Call a function of torch."""
+        result = func(*args, **(kwargs or {}))
+        is_empty = func is torch.empty and result.is_floating_point()
+        return result.fill_(torch.nan) if is_empty else result
+
+
 def build(config: DictConfig, *, src_vocab: int, tgt_vocab: int, joint_vocab: bool) -> Model:
     """Return the model that the config describes; `config` is the node `model` of a run's config.
 
@@ -166,7 +181,7 @@ def build(config: DictConfig, *, src_vocab: int, tgt_vocab: int, joint_vocab: bo
     Raises:
         UserError: a size, a value or a combination of components is wrong.
     """
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), Undrawn():
         model: Model = construct(
             config,
             _target_=f"{__name__}.{assemble.__name__}",
