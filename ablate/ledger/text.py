@@ -27,7 +27,7 @@ from ablate.verdict.types import INCONCLUSIVE
 from ablate.words.answer import evidence_line, graded
 
 TESTED = "tested"
-OUTSIDE = "Outside the ledger"
+OUTSIDE = "Claims of experiments alone"  # group of the claims that claims.csv does not list
 
 
 @dataclass(frozen=True)
