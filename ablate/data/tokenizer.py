@@ -263,10 +263,8 @@ class Encoded(NamedTuple):
     ids: npt.NDArray[Any]
     ends: npt.NDArray[np.int64]  # positions where texts end, including EOS
     segments: int
-    characters: int  # of the texts and of the separators between them
-    n_bytes: int  # bytes of the texts alone
-    n_ends: int  # bytes of the separators between texts
-    spaces: int  # texts whose first subword spells the space that the vocabulary adds to a line
+    spelled: int  # UTF-8 bytes that the ids spell if all characters are in the vocabulary
+    length: TextLength  # without the number of unknown bytes
 
 
 def write_ids(
@@ -281,7 +279,7 @@ def write_ids(
         total: number of segments for the progress bar; None if unknown.
     """
     counts = np.zeros(tokenizer.size, OFFSET)
-    offset = texts = characters = n_bytes = n_ends = spaces = 0
+    length, spelled = TextLength(0, 0, 0, 0, 0), 0
     with (
         Path(f"{path}.ids").open("wb") as flat,
         Path(f"{path}.offsets").open("wb") as offsets,
@@ -290,20 +288,14 @@ def write_ids(
         np.zeros(1, OFFSET).tofile(offsets)
         for chunk in _encoded(tokenizer, segments):
             chunk.ids.tofile(flat)
-            (offset + chunk.ends).tofile(offsets)
+            (length.tokens + chunk.ends).tofile(offsets)
             counts += np.bincount(chunk.ids, minlength=tokenizer.size)
-            offset += len(chunk.ids)
-            texts += len(chunk.ends)
-            characters += chunk.characters
-            n_bytes += chunk.n_bytes
-            n_ends += chunk.n_ends
-            spaces += chunk.spaces
+            length = TextLength(*map(sum, zip(length, chunk.length, strict=True)))
+            spelled += chunk.spelled
             work.advance(chunk.segments)
     counts.tofile(f"{path}.counts")
-    # The vocabulary adds a space in front of every line, which the text does not contain.
-    spelled = int(counts @ tokenizer.widths) - (0 if tokenizer.verbatim else spaces)
-    unknown = max(0, n_bytes - spelled) if counts[UNK] else 0
-    return TextLength(texts, offset, characters, n_bytes + n_ends, unknown)
+    unknown = max(0, spelled - int(counts @ tokenizer.widths)) if counts[UNK] else 0
+    return length._replace(unknown=unknown)
 
 
 def _encoded(tokenizer: Tokenizer, segments: Iterable[Segment]) -> Iterator[Encoded]:
@@ -338,23 +330,21 @@ def _chunks(segments: Iterable[Segment]) -> Iterator[list[Segment]]:
 
 
 def _encode_chunk(tokenizer: Tokenizer, chunk: list[Segment]) -> Encoded:
-    rows = tokenizer.encode_batch([text for text, _ in chunk])
-    ended = np.array([end is not None for _, end in chunk])
+    texts, ends = [text for text, _ in chunk], [end or "" for _, end in chunk]
+    rows, ended = tokenizer.encode_batch(texts), np.array([end is not None for _, end in chunk])
     for row, end in zip(rows, ended, strict=True):
         if end:
             row.append(EOS)
     positions = np.cumsum([len(row) for row in rows], dtype=OFFSET)
     ids = np.fromiter(chain.from_iterable(rows), type_of_ids(tokenizer), positions[-1])
-    ends = [end or "" for _, end in chunk]
-    return Encoded(
-        ids,
-        positions[ended],
-        segments=len(chunk),
-        characters=sum(len(text) for text, _ in chunk) + sum(map(len, ends)),
-        n_bytes=sum(len(text.encode()) for text, _ in chunk),
-        n_ends=sum(len(end.encode()) for end in ends),
-        spaces=sum(row[0] not in (EOS, UNK) for row in rows if row),
-    )
+    # the vocabulary of lines adds a space in front of every line, which the text does not contain
+    firsts = () if tokenizer.verbatim else (row[0] for row in rows if row)
+    spelled = sum(len(text.encode()) for text in texts)
+    size = spelled + sum(len(end.encode()) for end in ends)
+    characters = sum(map(len, (*texts, *ends)))
+    spelled += sum(first not in (EOS, UNK) for first in firsts)
+    length = TextLength(int(ended.sum()), len(ids), characters, size, unknown=0)
+    return Encoded(ids, positions[ended], len(chunk), spelled, length)
 
 
 def _cores() -> int:
