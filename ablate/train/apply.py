@@ -1,14 +1,11 @@
 """Use a trained model: test it at the end of its run, and generate text."""
 
 import copy
-from dataclasses import dataclass
-from typing import Any
 
 import pytorch_lightning as pl
 import torch
 from jaxtyping import Int
 from omegaconf import DictConfig
-from pytorch_lightning.plugins.precision import Precision
 from torch import Tensor
 
 from ablate.data import BOS, EOS, UNK
@@ -28,25 +25,32 @@ from ablate.train.module import Training
 BETWEEN = "\n\n"  # text in place of an end token between two documents
 
 
-@dataclass(frozen=True)
 class Writer:
     """A language model with its vocabulary, which generates text.
 
+    The model reads at most as many tokens as in training, and never more than it has positions for.
+    If it was not trained on contexts in which documents follow each other (`packed`), a text begins
+    with BOS and ends with the first end token.
+
     Args:
-        context: largest number of tokens that the model reads.
-        packed: whether the model was trained on contexts in which documents follow each other. If
-            not, a text begins with BOS and ends with the first end token.
-        precision: plug-in with the context in which the model is called.
+        config: config of the run that trained the model.
         separator: text between two documents of a prompt; None: a prompt is a single document.
     """
 
-    model: Model
-    tokenizer: Tokenizer
-    task: Task
-    context: int
-    packed: bool
-    precision: Precision
-    separator: str | None = None
+    def __init__(
+        self,
+        config: DictConfig,
+        model: Model,
+        tokenizer: Tokenizer,
+        task: Task,
+        separator: str | None = None,
+    ) -> None:
+        self.model, self.tokenizer, self.task, self.separator = model, tokenizer, task, separator
+        self.packed = config.batch.context is not None
+        limits = [limit for limit in model.limits().values() if limit is not None]
+        self.context = min([config.batch.context or config.batch.max_length, *limits])
+        self.device = next(model.parameters()).device
+        self.precision = precision_plugin(config.trainer.precision, self.device)
 
     def documents(self, prompt: str) -> list[str]:
         """Return the documents of a prompt; the model continues the last of them."""
@@ -78,8 +82,7 @@ class Writer:
     def _next(
         self, texts: Int[Tensor, "B L"], sampling: Sampling, generator: torch.Generator
     ) -> Int[Tensor, " B"]:
-        device = next(self.model.parameters()).device
-        inputs = self.task.inputs_of(texts[:, -self.context :].to(device))
+        inputs = self.task.inputs_of(texts[:, -self.context :].to(self.device))
         with self.precision.forward_context():
             logits = self.model.head(self.model(inputs)[:, -1])
         return sampling(logits.cpu(), generator)
@@ -93,24 +96,6 @@ class Writer:
                 documents[-1].append(token)
         texts = self.tokenizer.decode_batch(documents)
         return BETWEEN.join(texts) if self.packed else texts[0]
-
-
-def make_writer(
-    config: DictConfig,
-    model: Model,
-    tokenizer: Tokenizer,
-    task: Task,
-    separator: str | None = None,
-) -> Writer:
-    """Return the text generator of a run, whose prompts have documents between separators.
-
-    The model reads at most as many tokens as in training, and never more than it has positions for.
-    """
-    limits = [config.batch.context or config.batch.max_length]
-    limits += [limit for limit in model.limits().values() if limit is not None]
-    packed = config.batch.context is not None
-    precision = precision_plugin(config.trainer.precision, next(model.parameters()).device)
-    return Writer(model, tokenizer, task, min(limits), packed, precision, separator)
 
 
 def separator_of(job: Job) -> str | None:
@@ -160,11 +145,19 @@ def evaluate(job: Job, trainer: pl.Trainer, task: Training, record: Record) -> R
 
     With `weights=initial` in the config, the initial weights are tested instead. A run that only
     tunes has no test splits: it is neither measured nor sampled.
+
+    Raises:
+        UserError: the files of a test split have changed since the run began.
     """
     config, tests = job.config, record.evaluation
     record.current = tests
     tests.begin()
-    check_text(config, task, record)
+    for split in config.test_splits:
+        if task.data.fingerprint_of_test(split) != tests.parts["data"].get(split, ""):
+            raise UserError(
+                f"the files of {split} have changed since this run began; the same command, typed "
+                "again, tests the trained weights with the new files"
+            )
     task.measured = {}
     if config.weights == "initial":
         task.load_initial()
@@ -189,20 +182,9 @@ def evaluate(job: Job, trainer: pl.Trainer, task: Training, record: Record) -> R
         task.measured |= {f"measure/{name}": value for name, value in values.items()}
     samples: list[str] = []
     if task.task.writes and config.test_splits:
-        writer = make_writer(config, task.model, task.data.tokenizers.tgt, task.task)
+        writer = Writer(config, task.model, task.data.tokenizers.tgt, task.task)
         tokens = min(TOKENS, config.budget.steps)  # a short run has learned little to show
         drawn = {"count": SAMPLES, "tokens": tokens, "seed": seed_of(config)}
         samples = writer("", sampling=SAMPLING, **drawn)
     about = {"signatures": scored.signatures(), "weights": record.weights_digest}
     return tests.finish("finished", task.measured, samples=samples, **about)
-
-
-def check_text(config: DictConfig, task: Training, record: Record) -> None:
-    """Raise UserError if the files of a test split have changed since the run began."""
-    fingerprints: Any = record.evaluation.parts["data"]
-    for split in config.test_splits:
-        if task.data.fingerprint_of_test(split) != fingerprints.get(split, ""):
-            raise UserError(
-                f"the files of {split} have changed since this run began; the same command, typed "
-                "again, tests the trained weights with the new files"
-            )

@@ -3,10 +3,8 @@ another, and the components with the data.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import torch
-from omegaconf import DictConfig
 from torch.nn import RNNBase
 
 from ablate.data.corpus import Corpus
@@ -110,7 +108,9 @@ def check_inputs(job: Job, data: TextData) -> None:
 
     Raises:
         UserError: a split is missing, its files do not fit one another, a batch is too small for
-            its sentences, or an epoch has too few batches.
+            its sentences, or the batches of an epoch are fewer than an optimiser step accumulates.
+            Every epoch ends with a step, so that all steps would have fewer batches than the config
+            says.
     """
     for split in job.config.test_splits:
         if split not in data.counts:
@@ -122,20 +122,11 @@ def check_inputs(job: Job, data: TextData) -> None:
             data.check_test(split)
     if job.measure is not None:
         job.measure.check(data)
-    check_batch_limits(job.config, data)
-
-
-def check_batch_limits(config: DictConfig, data: TextData) -> None:
-    """Raise UserError if the batches of an epoch are fewer than an optimiser step accumulates.
-
-    Every epoch ends with a step, so that all steps would have fewer batches than the config says.
-    """
-    key = "overfit_batches" if config.trainer.get("overfit_batches") else "limit_train_batches"
-    limit: Any = config.trainer.get(key)
-    batches = len(data.train_dataloader())
-    if limit is not None:
+    trainer, batches = job.config.trainer, len(data.train_dataloader())
+    key = "overfit_batches" if trainer.get("overfit_batches") else "limit_train_batches"
+    if (limit := trainer.get(key)) is not None:
         batches = min(batches, limit) if isinstance(limit, int) else int(limit * batches)
-    if (accumulated := config.trainer.accumulate_grad_batches) > batches:
+    if (accumulated := trainer.accumulate_grad_batches) > batches:
         raise UserError(
             f"trainer.accumulate_grad_batches={accumulated} is more than the {batches} batches of "
             f"an epoch, which trainer.{key} and batch.tokens determine: set a smaller number"

@@ -21,7 +21,7 @@ from ablate.adapt import Adapt
 from ablate.data.corpus import Corpus
 from ablate.data.module import TextData
 from ablate.data.scheme import Scheme
-from ablate.data.tokenizer import Given
+from ablate.data.tokenizer import Given, Tokenizers
 from ablate.initial import Initial
 from ablate.loss import Loss
 from ablate.metric import SplitMetric
@@ -73,7 +73,7 @@ class Job:
     measure: "Measure | None"
     metrics: Mapping[str, SplitMetric]
     callbacks: Mapping[str, Callback]
-    loggers: Mapping[str, Callable[..., Logger]]
+    loggers: Mapping[str, partial[Logger]]
     short: "Job | None" = None
 
 
@@ -143,12 +143,14 @@ def build_model(job: Job, data: TextData) -> Model:
 
     Under `torch.device("meta")` the parameters have shapes but no values.
     """
-    return build(
-        job.config.model,
-        src_vocab=data.tokenizers.src.size if job.task.reads_source else 0,
-        tgt_vocab=data.tokenizers.tgt.size,
-        joint_vocab=data.tokenizers.joint,
-    )
+    return build_for(job.task, data.tokenizers, job.config.model)
+
+
+def build_for(task: Task, tokenizers: Tokenizers, node: DictConfig) -> Model:
+    """Build the model of a config node for a task and its vocabularies."""
+    sources = tokenizers.src.size if task.reads_source else 0
+    targets, joint = tokenizers.tgt.size, tokenizers.joint
+    return build(node, src_vocab=sources, tgt_vocab=targets, joint_vocab=joint)
 
 
 def precision_plugin(precision: Any, device: str | torch.device) -> Precision:

@@ -20,7 +20,6 @@ from ablate.errors import UserError
 from ablate.model.base import Model, stacks_of
 from ablate.observe import LayerGradients, Sublayers
 from ablate.optimizer import make_optimizer
-from ablate.search import Search
 from ablate.task import Evaluation, Text
 from ablate.train.job import Job, make_model
 
@@ -95,10 +94,7 @@ class Training(pl.LightningModule):
         """Return the optimiser, and the schedule that sets its learning rate before every step."""
         optimizer = make_optimizer(self.job.optimizer, self)
         rates = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda done: self._factor(done))
-        return {
-            "optimizer": optimizer,
-            "lr_scheduler": {"scheduler": rates, "interval": "step"},
-        }
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": rates, "interval": "step"}}
 
     def _factor(self, done: int) -> float:
         """Return the factor of the learning rate in the next step, after `done` steps.
@@ -128,8 +124,7 @@ class Training(pl.LightningModule):
         targets = batch.targets.flatten()
         if batch.real is not None and not self.loss.counts_padding:
             states, targets = (x.index_select(0, batch.real) for x in (states, targets))
-        objective, nll = self.model.head.score(self.loss, states, targets)
-        return objective, nll
+        return self.model.head.score(self.loss, states, targets)
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Return the training loss, a mean over the target tokens of the batch, and log it with the
@@ -245,32 +240,57 @@ class Training(pl.LightningModule):
         self.model.load_state_dict(make_model(self.job, self.data).state_dict())
         self._fixed = None
 
+    @property
+    def evaluation(self) -> Evaluation:
+        """The module that computes the scores of validation or of the tested split."""
+        return self.evaluations["test" if self.trainer.testing else "validation"]
+
     def on_validation_epoch_start(self) -> None:
-        """Prepare the object that computes the scores of validation."""
+        """Prepare an evaluation for a split: move its sums to the model's device, reset them (they
+        may have values of an earlier split), and pass it the texts of the split.
+        """
         if self.trainer.state.fn == TrainerFn.FITTING:
             self._end_if_diverged()
-        self._begin(self.evaluations["validation"], "validation")
+        else:
+            self.fix_weights()  # callbacks have just swapped theirs in
+        self._text = text_of(self.data, self.split if self.trainer.testing else "validation")
+        self.evaluation.to(self.device).reset()
+        self.evaluation.begin(self._text)
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         """Score the references of a batch, and the translations that the search outputs."""
-        self._evaluate(batch, self.evaluations["validation"], self.job.validation_search)
+        if len(batch.lines):
+            search = self.job.search if self.trainer.testing else self.job.validation_search
+            self.evaluation.update(self.model, batch, search, self._text)
 
     def on_validation_epoch_end(self) -> None:
-        """Log the scores of validation, such as val/nll."""
-        self._conclude(self.evaluations["validation"], "val")
-        self.validated = self.global_step
+        """Log the scores of validation, such as val/nll, or of the tested split."""
+        testing = self.trainer.testing
+        prefix = self.split if testing else "val"
+        scores = {f"{prefix}/{name}": value for name, value in self.evaluation.compute().items()}
+        self.measured.update(scores)
+        self.validated = self.validated if testing else self.global_step
+        # Every process has the same totals, so Lightning need not reduce them.
+        self.log_dict(
+            {
+                name: torch.tensor(value, dtype=torch.float32, device=self.device)
+                for name, value in scores.items()
+            },
+            prog_bar=not testing,
+        )
 
-    def test_step(self, batch: Batch, batch_idx: int) -> None:
-        """Score the references of a batch, and the translations that the search outputs."""
-        self._evaluate(batch, self.evaluations["test"], self.job.search)
+    on_test_epoch_start = on_validation_epoch_start
+    test_step = validation_step
+    on_test_epoch_end = on_validation_epoch_end
 
-    def on_test_epoch_start(self) -> None:
-        """Prepare the object that computes the scores of the tested split."""
-        self._begin(self.evaluations["test"], self.split)
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Add the values that a resumed run needs beside the weights."""
+        checkpoint["training"] = (self.diverged, self.measured, self.validated)
 
-    def on_test_epoch_end(self) -> None:
-        """Log the scores of the tested split."""
-        self._conclude(self.evaluations["test"], self.split)
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Restore the values that `on_save_checkpoint` has added."""
+        diverged, self.measured, self.validated = checkpoint["training"]
+        self.failed = torch.tensor(float(diverged))
 
     def _logs(self) -> bool:
         """Return whether the trainer logs metrics at this training step.
@@ -280,32 +300,6 @@ class Training(pl.LightningModule):
         """
         every: int = self.trainer.log_every_n_steps  # type: ignore[attr-defined] # its connector's
         return bool(every) and (self.trainer.global_step + 1) % every == 0
-
-    def _begin(self, evaluation: Evaluation, split: str) -> None:
-        """Prepare an evaluation for a split: move its sums to the model's device, reset them (they
-        may have values of an earlier split), and pass it the texts of the split.
-        """
-        if self.trainer.state.fn != TrainerFn.FITTING:
-            self.fix_weights()  # callbacks have just swapped theirs in
-        self._text = text_of(self.data, split)
-        evaluation.to(self.device).reset()
-        evaluation.begin(self._text)
-
-    def _evaluate(self, batch: Batch, into: Evaluation, search: Search) -> None:
-        if len(batch.lines):
-            into.update(self.model, batch, search, self._text)
-
-    def _conclude(self, evaluation: Evaluation, prefix: str) -> None:
-        scores = {f"{prefix}/{name}": value for name, value in evaluation.compute().items()}
-        self.measured.update(scores)
-        # Every process has the same totals, so Lightning need not reduce them.
-        self.log_dict(
-            {
-                name: torch.tensor(value, dtype=torch.float32, device=self.device)
-                for name, value in scores.items()
-            },
-            prog_bar=prefix == "val",
-        )
 
 
 def text_of(data: TextData, split: str) -> Text:

@@ -31,9 +31,9 @@ from ablate.config.settle import settle
 from ablate.errors import UserError
 from ablate.record.files import check_name
 from ablate.record.identity import read_source
+from ablate.train.checkpoints import AtomicCheckpointIO
 from ablate.train.compatibility import check_compatibility
 from ablate.train.job import Job
-from ablate.train.resume import AtomicCheckpointIO
 from ablate.train.tracking import Loggers, Tracking
 
 # config nodes of the components that a job has under the same name
@@ -58,15 +58,7 @@ def resolve(config: DictConfig) -> Job:
         check_name(key, name)
     shorter = shorten(config)
     hush_lightning()
-    job = construct_job(config)
-    check_compatibility(job)
-    check_trainer(job)
-    return replace(job, short=resolve(shorter)) if shorter else job
-
-
-def construct_job(config: DictConfig) -> Job:
-    """Construct each component of a config once, and return them as a job."""
-    return Job(
+    job = Job(
         config=config,
         model=get_class(config.model["_target_"]),
         corpus=construct(config.data),
@@ -76,6 +68,9 @@ def construct_job(config: DictConfig) -> Job:
         callbacks=construct_callbacks(config),
         loggers=construct_loggers(config.logger),
     )
+    check_compatibility(job)
+    check_trainer(job)
+    return replace(job, short=resolve(shorter)) if shorter else job
 
 
 def construct_callbacks(config: DictConfig) -> Mapping[str, Callback]:
@@ -164,14 +159,12 @@ def make_trainer(job: Job, tracking: Tracking, callbacks: list[Callback]) -> pl.
     The arguments that are set here cannot be set by `trainer` in a config (`ablate.config.check`).
     """
     config, shown = job.config, bool(job.config.trainer.enable_progress_bar)
-    callbacks = [*callbacks, tracking, *job.callbacks.values()]
-    if shown:
-        callbacks.append(RichModelSummary(max_depth=2))
+    summary = [RichModelSummary(max_depth=2)] if shown else []
     # ablate resumes interrupted runs itself; on SLURM's signal Lightning would requeue them too
     slurm = [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else []
     trainer = job.trainer(
         logger=tracking.loggers,
-        callbacks=callbacks,
+        callbacks=[*callbacks, tracking, *job.callbacks.values(), *summary],
         plugins=[AtomicCheckpointIO(), *slurm],
         default_root_dir=str(tracking.record.folder),
         enable_progress_bar=shown and sys.stdout.isatty(),
@@ -190,8 +183,13 @@ def limit_memory(device: torch.device, per_gpu: int) -> None:
 
 
 def check_trainer(job: Job) -> None:
-    """Build the trainer, for which Lightning raises its own errors, and raise UserError if it would
-    ignore arguments.
+    """Build the trainer, for which Lightning raises its own errors.
+
+    Raises:
+        UserError: Lightning would silently ignore a setting; its strategy trains in processes that
+            it starts and ends itself, with whose end the results would be lost; or a run on several
+            machines has no launcher that connects its processes, so that the first would wait for
+            the others for half an hour, Lightning's limit.
     """
     trainer = job.trainer(
         logger=False,
@@ -199,40 +197,12 @@ def check_trainer(job: Job) -> None:
         enable_progress_bar=False,
         enable_model_summary=False,
     )
-    check_launcher(trainer)
-    check_ignored(trainer, job.config.trainer)
-    check_nodes(trainer)
-
-
-def check_nodes(trainer: pl.Trainer) -> None:
-    """Raise UserError if a run on several machines has no launcher that connects its processes.
-
-    The first process would otherwise wait for the others for half an hour, Lightning's limit.
-    """
-    environment = getattr(trainer.strategy, "cluster_environment", None)
-    alone = isinstance(environment, LightningEnvironment)
-    if trainer.num_nodes > 1 and alone and not os.environ.keys() >= NODES:
-        raise UserError(
-            f"trainer.num_nodes={trainer.num_nodes}: nothing starts this run on the other "
-            "machines; start it on each with srun, torchrun or the variables "
-            f"{', '.join(sorted(NODES))}"
-        )
-
-
-def check_launcher(trainer: pl.Trainer) -> None:
-    """Raise UserError for a strategy that trains in processes which it starts and ends itself.
-
-    The results would be lost when these processes end.
-    """
-    if isinstance(trainer.strategy.launcher, _MultiProcessingLauncher):
+    settings, strategy = job.config.trainer, trainer.strategy
+    if isinstance(strategy.launcher, _MultiProcessingLauncher):
         raise UserError(
             "trainer.strategy: this strategy trains in forked or spawned processes, whose results "
             "would be lost: set trainer.strategy=ddp"
         )
-
-
-def check_ignored(trainer: pl.Trainer, settings: DictConfig) -> None:
-    """Raise UserError for a setting that Lightning would silently ignore."""
     asked = settings.get("devices")
     if isinstance(asked, int) and asked != trainer.num_devices:
         raise UserError(
@@ -245,6 +215,13 @@ def check_ignored(trainer: pl.Trainer, settings: DictConfig) -> None:
             f"trainer.gradient_clip_algorithm={algorithm} clips nothing without "
             "trainer.gradient_clip_val: set both, or neither"
         )
+    alone = isinstance(getattr(strategy, "cluster_environment", None), LightningEnvironment)
+    if trainer.num_nodes > 1 and alone and not os.environ.keys() >= NODES:
+        raise UserError(
+            f"trainer.num_nodes={trainer.num_nodes}: nothing starts this run on the other "
+            "machines; start it on each with srun, torchrun or the variables "
+            f"{', '.join(sorted(NODES))}"
+        )
 
 
 def hush_lightning() -> None:
@@ -254,8 +231,8 @@ def hush_lightning() -> None:
     for library in ("pytorch_lightning", "lightning_fabric"):
         logging.getLogger(library).setLevel(logging.WARNING)
     logging.getLogger(profiler.__name__).setLevel(logging.INFO)  # prints the table of a profiler
-    warnings.filterwarnings("ignore", message=".*LeafSpec.*")  # Lightning's own use of torch
     for advice in (
+        "LeafSpec",  # Lightning's own use of torch
         "does not have many workers",
         "not supported by the model summary",
         "smaller than the logging interval",

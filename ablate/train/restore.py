@@ -38,9 +38,9 @@ from ablate.record.results import read_result
 from ablate.search import Search
 from ablate.seeding import seed_of
 from ablate.task import Task
-from ablate.train.apply import Writer, make_writer
+from ablate.train.apply import Writer
 from ablate.train.compatibility import READ, check_sources
-from ablate.train.job import make_data, precision_plugin
+from ablate.train.job import build_for, make_data, precision_plugin
 from ablate.train.module import text_of
 
 VALUES = ("seed", "replicate", "threads", "products")  # single keys of a config that are used
@@ -100,12 +100,7 @@ def restore(
     task: Task = construct(config.task)
     task.begin(tokenizers)
     search: Search = construct(config.search)
-    model = build(
-        config.model,
-        src_vocab=tokenizers.src.size if task.reads_source else 0,
-        tgt_vocab=tokenizers.tgt.size,
-        joint_vocab=tokenizers.joint,
-    )
+    model = build_for(task, tokenizers, config.model)
     construct(config.adapt)(model, 0)
     device = device or device_of(config.trainer.accelerator)
     precision = precision_plugin(config.trainer.precision, device)
@@ -144,10 +139,9 @@ def read_config(folder: Path, settings: Mapping[str, object], trust: list[str]) 
     except Exception as error:  # YAML can have any shape
         raise UserError(f"{path} is not the config of a run ({class_and_line(error)})") from None
     check_targets(parts, trust)  # no other part of the config is ever built
-    merged = OmegaConf.merge(SCHEMA, parts)
-    assert isinstance(merged, DictConfig)
+    merged: Any = OmegaConf.merge(SCHEMA, parts)
     check_node(merged.search, "search")
-    return merged
+    return cast(DictConfig, merged)
 
 
 def new_model(
@@ -251,7 +245,7 @@ def writer_of(run: Restored) -> Writer:
     if not run.task.writes:
         raise UserError(f"checkpoint={run.folder}: its task does not continue texts")
     about = json.loads((run.folder / "environment.json").read_text(encoding="utf-8"))
-    return make_writer(run.config, run.model, run.tokenizers.tgt, run.task, about["separator"])
+    return Writer(run.config, run.model, run.tokenizers.tgt, run.task, about["separator"])
 
 
 def score(run: Restored, corpus: Corpus, split: str, cache_dir: str) -> dict[str, float]:

@@ -2,11 +2,10 @@
 results.
 """
 
-from typing import Any
+from typing import cast
 
 import pytorch_lightning as pl
 import torch
-from omegaconf import OmegaConf
 from pytorch_lightning.callbacks import Callback
 
 from ablate.config.settle import SHORT
@@ -21,18 +20,25 @@ from ablate.record.results import Outcome, Result
 from ablate.record.training import Record
 from ablate.seeding import seed_dropout, seed_of
 from ablate.train.apply import evaluate, separator_of
+from ablate.train.checkpoints import (
+    HandOver,
+    Interruption,
+    StateKeeper,
+    WeightKeeper,
+    last_saved,
+    state_path,
+)
 from ablate.train.compatibility import check_inputs, check_lengths
 from ablate.train.job import Job, make_model, parameters, precision_plugin, prepare_data
 from ablate.train.module import Training
 from ablate.train.resolve import make_trainer
-from ablate.train.resume import Interruption, RunState, StateKeeper, last_saved, state_path
-from ablate.train.tracking import Pace, Tracking, announce, check_loggers, conclude, introduce
-from ablate.train.weights import HandOver, Longer, WeightKeeper
+from ablate.train.stored import print_result
+from ablate.train.tracking import Tracking, announce, check_loggers, introduce
 
 ENOUGH_STEPS = 50  # steps of a study's run that may collapse; of other runs: SHORT
 
 
-def run(job: Job, longer: Longer | None = None) -> Outcome:
+def run(job: Job, longer: tuple[Job, Record] | None = None) -> Outcome:
     """Perform the steps of a run whose results are not in its folder yet; return the final result.
 
     An interrupted run continues where it stopped. A trained run is only tested. If `budget.short`
@@ -41,7 +47,7 @@ def run(job: Job, longer: Longer | None = None) -> Outcome:
 
     Args:
         job: the job, as `ablate.train.resolve` returns it.
-        longer: the longer run that will continue from the state of this run.
+        longer: the job and the record of the run that will continue from the state of this run.
 
     Raises:
         UserError: the data cannot be used by the job.
@@ -59,18 +65,19 @@ def run(job: Job, longer: Longer | None = None) -> Outcome:
         return try_out(job, data, record)
     record.about = {"corpus": data.about, "separator": separator_of(job)}
     with Interruption() as interruption, record.locked():
-        short = run(job.short, Longer(job, record)) if job.short else None
-        if not job.config.fresh and (earlier := record.stored_result()):
-            return conclude(record, earlier, short, reused=True, trained=False)
-        model = make_model(job, data)
-        check_lengths(job, model, data)
-        if job.probe is not None:
-            result, trained = measure_untrained(job, model, record), True
-        else:
+        more: dict[str, object] = {}
+        if job.short:
+            more["short"] = run(job.short, (job, record))
+        result = None if job.config.fresh else record.stored_result()
+        reused, trained = result is not None, False
+        if result is None:
             states: list[Callback] = [StateKeeper(record, interruption)]
-            states += [HandOver(job, record, longer)] if longer else []
-            result, trained = train_and_test(job, model, data, record, states)
-    return conclude(record, result, short, reused=False, trained=trained)
+            states += [HandOver(job, record, *longer)] if longer else []
+            result, trained = perform(job, data, record, states)
+    print_result(record, result, reused=reused)
+    if record.logger_failures:
+        more["logger_failures"] = record.logger_failures
+    return cast(Outcome, {**result, "reused": reused, "trained": trained, **more})
 
 
 def try_out(job: Job, data: TextData, record: Record) -> Outcome:
@@ -79,7 +86,7 @@ def try_out(job: Job, data: TextData, record: Record) -> Outcome:
     Nothing is stored or logged; the returned outcome has the scores of the last test.
     """
     task = Training(job, make_model(job, data), data)
-    trainer = make_trainer(job, Tracking({}, record), [Pace(record)])
+    trainer = make_trainer(job, Tracking({}, record), [])
     seed_dropout(seed_of(job.config), trainer.global_rank)
     trainer.fit(task, datamodule=data)
     for task.split in job.config.test_splits:
@@ -89,9 +96,38 @@ def try_out(job: Job, data: TextData, record: Record) -> Outcome:
     )
 
 
-def begin(record: Record, model: Model) -> tuple[Result | None, RunState | None]:
+def perform(
+    job: Job, data: TextData, record: Record, states: list[Callback]
+) -> tuple[Result, bool]:
+    """Train, unless an earlier process did, and test; or apply a probe to the untrained model.
+
+    Returns:
+        The result of training and test, and whether this process has trained.
+    """
+    model = make_model(job, data)
+    check_lengths(job, model, data)
+    if job.probe is None:
+        # raises UserError for an unsuitable model before the record exists
+        make_optimizer(job.optimizer, model)
+    with record:
+        trained, step = begin(record, model)
+        with Tracking(job.loggers, record) as tracking:
+            if job.probe is not None:
+                with record.phase("probe"):
+                    values = job.probe(model)
+                metrics = {f"probe/{name}": value for name, value in values.items()}
+                result = record.finish("finished", metrics | {"parameters": parameters(model)})
+                return record.whole(result, None), True
+            task, weights = Training(job, model, data), WeightKeeper(record)
+            trainer = make_trainer(job, tracking, [weights, *states])
+            result = trained or train(task, trainer, weights, tracking, step)
+            tested = evaluate(job, trainer, task, record) if record.evaluates(result) else None
+            return record.whole(result, tested), trained is None
+
+
+def begin(record: Record, model: Model) -> tuple[Result | None, int]:
     """Open the folder of a run, and return what an earlier process left there: the result of its
-    finished training, or its last saved state, or neither.
+    finished training, or None, and the step of its last saved state, or 0.
 
     If an earlier process trained the run, its weights are loaded into `model`.
     """
@@ -106,7 +142,7 @@ def begin(record: Record, model: Model) -> tuple[Result | None, RunState | None]
         record.resume(saved["metrics"], saved["wall_seconds"])
     else:
         record.begin()
-    return trained, saved
+    return trained, saved["step"] if saved else 0
 
 
 def trained_before(record: Record, model: Model) -> Result | None:
@@ -128,60 +164,21 @@ def trained_before(record: Record, model: Model) -> Result | None:
     return trained
 
 
-def measure_untrained(job: Job, model: Model, record: Record) -> Result:
-    """Apply the probe of a job to the untrained model, and write its values as the run's result."""
-    assert job.probe is not None
-    with record:
-        begin(record, model)
-        with Tracking(job.loggers, record):
-            with record.phase("probe"):
-                values = job.probe(model)
-            metrics = {f"probe/{name}": value for name, value in values.items()}
-            result = record.finish("finished", metrics | {"parameters": parameters(model)})
-            return record.whole(result, None)
-
-
-def train_and_test(
-    job: Job, model: Model, data: TextData, record: Record, states: list[Callback]
-) -> tuple[Result, bool]:
-    """Train, unless an earlier process did, and test.
-
-    Returns:
-        The result of training and test, and whether this process has trained.
-    """
-    # raises UserError for an unsuitable model before the record exists
-    make_optimizer(job.optimizer, model)
-    with record:
-        trained, saved = begin(record, model)
-        with Tracking(job.loggers, record) as tracking:
-            task = Training(job, model, data)
-            checkpoint: Any = OmegaConf.to_object(job.config.checkpoint)
-            weights = WeightKeeper(record.checkpoints, checkpoint, writes=record.writes)
-            pace = Pace(record)
-            trainer = make_trainer(job, tracking, [weights, *states, pace])
-            result = trained or train(task, trainer, weights, pace, tracking, saved)
-            tested = evaluate(job, trainer, task, record) if record.evaluates(result) else None
-            return record.whole(result, tested), trained is None
-
-
 def train(
-    task: Training,
-    trainer: pl.Trainer,
-    weights: WeightKeeper,
-    pace: Pace,
-    tracking: Tracking,
-    saved: RunState | None,
+    task: Training, trainer: pl.Trainer, weights: WeightKeeper, tracking: Tracking, step: int
 ) -> Result:
     """Train and validate the model, choose the weights to test, store them, and write the
     result.
+
+    `step` is the step of the saved state from which training continues, or 0.
     """
     record, data, model = tracking.record, task.data, task.model
-    announce(record.config, data, record, step=saved["step"] if saved else 0)
+    announce(data, record, step)
     seed_dropout(seed_of(record.config), trainer.global_rank)
     with record.phase("training"):
-        trainer.fit(task, datamodule=data, ckpt_path=state_path(record) if saved else None)
-    record.seconds["training"] -= pace.validating
-    record.seconds["validation"] = pace.validating
+        trainer.fit(task, datamodule=data, ckpt_path=state_path(record) if step else None)
+    record.seconds["training"] -= tracking.validating
+    record.seconds["validation"] = tracking.validating
     metrics = {
         **data.unigram(*task.task.metrics),
         "parameters": parameters(model),

@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import pytorch_lightning as pl
-from omegaconf import DictConfig
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers.logger import DummyLogger, Logger
 from pytorch_lightning.trainer.states import TrainerFn
@@ -25,12 +24,11 @@ from pytorch_lightning.utilities import rank_zero_only
 from ablate.data.batching import Batch
 from ablate.data.module import TextData
 from ablate.errors import UserError, class_and_line, say_once
-from ablate.record.results import Outcome, Result
+from ablate.record.results import Result
 from ablate.record.training import Record
 from ablate.train.compatibility import READ
 from ablate.train.job import Job
 from ablate.train.module import Training
-from ablate.train.stored import print_result
 
 SPEED = "train/tokens_per_second"
 
@@ -136,7 +134,7 @@ class GuardedLogger:
                 failed.abandon() if isinstance(failed, RunLogger) else failed.finalize("failed")
 
 
-Loggers = Mapping[str, Callable[..., Logger]]  # factories, by their keys in the config
+Loggers = Mapping[str, partial[Logger]]  # factories, by their keys in the config
 # the lines of a repeated run are equal except for their times, so these metrics are left out
 LEFT_OUT = ("epoch", SPEED)
 
@@ -163,9 +161,18 @@ class RecordLogger(DummyLogger):
         self.record.log(values, self.steps_done())
 
 
+SHOWN = {
+    **{"train/nll": "nll", "val/nll": "val nll", "val/bleu": "val BLEU"},
+    **{"train/lr": "lr", SPEED: "tokens/s"},
+}
+
+
 class Tracking(Callback):
     """A context manager that starts the loggers with a run and closes them with the run, also if
-    the run fails. As a callback, it tells the loggers when a validation has ended.
+    the run fails. As a callback, it tells the loggers when a validation has ended, prints a line
+    at every validation if the config asks for it, and measures the time of validations and the
+    speed of training: the number of target tokens per second on all devices. Padding tokens and the
+    time of validations do not count.
 
     The config node `logger` may name any of Lightning's loggers, or several. A `RunLogger` receives
     further events. Only an error while writing the run's own folder ends the run.
@@ -173,10 +180,13 @@ class Tracking(Callback):
 
     def __init__(self, loggers: Loggers, record: Record) -> None:
         self.record = record
+        self.shown = record.writes and bool(record.config.trainer.enable_progress_bar)
+        self.validating = 0.0  # seconds of validations since the first step of the run
+        self._tokens = 0
         self._trainer: pl.Trainer | None = None
         guarded: list[Any] = [
             GuardedLogger(
-                f"{key} ({getattr(_kind(make), '__name__', 'a logger')})",
+                f"{key} ({getattr(make.func, '__name__', 'a logger')})",
                 partial(make_logger, make, str(record.folder)),
                 record.logger_failures.append,
                 self.steps_done,
@@ -197,6 +207,15 @@ class Tracking(Callback):
         """Store the trainer, which counts the steps."""
         self._trainer = trainer
 
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Start the clock by which the speed of training is measured."""
+        self._first, self._begun = trainer.global_step, time.perf_counter()
+        self._since = self._begun  # moved by the time of each validation
+
+    def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Start the clock of this validation."""
+        self._validation = time.perf_counter()
+
     def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Let the loggers log samples of the model's output.
 
@@ -206,6 +225,49 @@ class Tracking(Callback):
         assert isinstance(pl_module, Training)  # the module that a run trains
         for logger in self._run_loggers:
             logger.validated(pl_module)
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Stop the clock of this validation; print step, metrics, learning rate, speed, and the
+        estimated time until the last step, including validations.
+        """
+        if trainer.state.fn != TrainerFn.FITTING:
+            return
+        now, step = time.perf_counter(), trainer.global_step
+        self.validating += now - self._validation
+        self._since += now - self._validation
+        seconds = (now - self._begun) / max(1, step - self._first) * (trainer.max_steps - step)
+        if self.shown:
+            metrics = trainer.callback_metrics
+            shown = {text: metrics[name] for name, text in SHOWN.items() if name in metrics}
+            values = "  ".join(f"{name} {value:.4g}" for name, value in shown.items())
+            left = timedelta(seconds=round(seconds))
+            print(f"step {step:,} of {trainer.max_steps:,}  {values}  {left} left", flush=True)
+
+    def on_train_batch_end(
+        self,
+        trainer: pl.Trainer,
+        pl_module: pl.LightningModule,
+        outputs: Any,
+        batch: Batch,
+        batch_idx: int,
+    ) -> None:
+        """Count the tokens of a batch; log the speed at the steps at which other metrics are
+        logged.
+        """
+        self._tokens += batch.tokens or 0
+        every: int = trainer.log_every_n_steps  # type: ignore[attr-defined] # its connector's
+        if every and trainer.global_step % every == 0:
+            now = time.perf_counter()
+            pl_module.log(SPEED, self._tokens * trainer.world_size / (now - self._since))
+            self._tokens, self._since = 0, now
+
+    def state_dict(self) -> dict[str, float]:
+        """Return the seconds of validations, which a resumed run continues to count."""
+        return {"validating": self.validating}
+
+    def load_state_dict(self, state_dict: dict[str, float]) -> None:
+        """Restore the seconds of validations of the interrupted run."""
+        self.validating = state_dict["validating"]
 
     def show(self, task: Training) -> None:
         """Let the loggers log pictures of the tested model, such as attention maps."""
@@ -227,20 +289,14 @@ class Tracking(Callback):
             logger.end(result)
 
 
-def make_logger(make: Callable[..., Logger], folder: str) -> Logger:
+def make_logger(make: partial[Logger], folder: str) -> Logger:
     """Return a new logger, which writes into a folder as its `save_dir`.
 
     A logger whose config names another folder, or whose constructor takes no `save_dir`, is made
     without this argument.
     """
-    takes_folder = "save_dir" in inspect.signature(make).parameters
-    named = "save_dir" in getattr(make, "keywords", {})
-    return make(save_dir=folder) if takes_folder and not named else make()
-
-
-def _kind(make: Callable[..., Logger]) -> Any:
-    """Return the class or function that a nested `functools.partial` calls."""
-    return getattr(make, "func", make)
+    takes_folder = "save_dir" in inspect.signature(make.func).parameters
+    return make(save_dir=folder) if takes_folder and "save_dir" not in make.keywords else make()
 
 
 def check_loggers(job: Job) -> None:
@@ -253,82 +309,9 @@ def check_loggers(job: Job) -> None:
         UserError: a setting cannot work.
     """
     for make in job.loggers.values():
-        kind = _kind(make)
-        if isinstance(kind, type) and issubclass(kind, RunLogger):
+        if isinstance(make.func, type) and issubclass(make.func, RunLogger):
             logger: Any = make_logger(make, job.config.paths.results)
             logger.check()
-
-
-SHOWN = {
-    **{"train/nll": "nll", "val/nll": "val nll", "val/bleu": "val BLEU"},
-    **{"train/lr": "lr", SPEED: "tokens/s"},
-}
-
-
-class Pace(Callback):
-    """A callback that measures the time of validations and the speed of training: the number of
-    target tokens per second on all devices. Padding tokens and the time of validations do not
-    count.
-
-    A line is printed at every validation, if the config of the record asks for it.
-    """
-
-    def __init__(self, record: Record) -> None:
-        self.shown = record.writes and bool(record.config.trainer.enable_progress_bar)
-        self.validating = 0.0  # seconds of validations since the first step of the run
-        self._tokens = 0
-
-    def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        """Start the clock by which the speed of training is measured."""
-        self._first, self._begun = trainer.global_step, time.perf_counter()
-        self._since = self._begun  # moved by the time of each validation
-
-    def on_validation_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        """Start the clock of this validation."""
-        self._validation = time.perf_counter()
-
-    def on_validation_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        """Stop the clock of this validation; print step, metrics, learning rate, speed, and the
-        estimated time until the last step, including validations.
-        """
-        if trainer.state.fn != TrainerFn.FITTING:
-            return
-        now, step = time.perf_counter(), trainer.global_step
-        self.validating += now - self._validation
-        self._since += now - self._validation
-        seconds = (now - self._begun) / max(1, step - self._first) * (trainer.max_steps - step)
-        if self.shown:
-            metrics = trainer.callback_metrics
-            shown = {text: metrics[name] for name, text in SHOWN.items() if name in metrics}
-            values = "  ".join(f"{name} {value:.4g}" for name, value in shown.items())
-            left = timedelta(seconds=round(seconds))
-            print(f"step {step:,} of {trainer.max_steps:,}  {values}  {left} left", flush=True)
-
-    def on_train_batch_end(
-        self,
-        trainer: pl.Trainer,
-        module: pl.LightningModule,
-        outputs: Any,
-        batch: Batch,
-        batch_idx: int,
-    ) -> None:
-        """Count the tokens of a batch; log the speed at the steps at which other metrics are
-        logged.
-        """
-        self._tokens += batch.tokens or 0
-        every: int = trainer.log_every_n_steps  # type: ignore[attr-defined] # its connector's
-        if every and trainer.global_step % every == 0:
-            now = time.perf_counter()
-            module.log(SPEED, self._tokens * trainer.world_size / (now - self._since))
-            self._tokens, self._since = 0, now
-
-    def state_dict(self) -> dict[str, float]:
-        """Return the seconds of validations, which a resumed run continues to count."""
-        return {"validating": self.validating}
-
-    def load_state_dict(self, state_dict: dict[str, float]) -> None:
-        """Restore the seconds of validations of the interrupted run."""
-        self.validating = state_dict["validating"]
 
 
 def introduce(job: Job, data: TextData) -> None:
@@ -343,33 +326,14 @@ def introduce(job: Job, data: TextData) -> None:
 
 
 @rank_zero_only
-def announce(config: DictConfig, data: TextData, record: Record, *, step: int) -> None:
+def announce(data: TextData, record: Record, step: int) -> None:
     """Print the data, the steps and the folder of a run that is about to train.
 
     `step` is the step from which a resumed run continues.
     """
-    sizes = f"{data.tokenizers.src.size:,} / {data.tokenizers.tgt.size:,}"
+    config, sizes = record.config, f"{data.tokenizers.src.size:,} / {data.tokenizers.tgt.size:,}"
     resumed = f", resumed after {step:,}" if step else ""
     print(f"{' to '.join(filter(None, data.languages))}, vocabulary {sizes}")
     print("\n".join(f"{split}: {data.describe(split)}" for split in data.counts))
     steps = f"{config.budget.steps:,} steps of {config.batch.tokens:,} target tokens"
     print(f"{steps}{resumed}, into {record.folder}", flush=True)
-
-
-def conclude(
-    record: Record, result: Result, short: Outcome | None, *, reused: bool, trained: bool
-) -> Outcome:
-    """Print the result of a run and return its outcome.
-
-    Args:
-        record: the record of the run, which has its folder.
-        result: the result of training and test.
-        short: the outcome of the run with `budget.short` steps, if there is one.
-        reused: whether the whole result was stored by an earlier call.
-        trained: whether this call has trained.
-    """
-    print_result(record, result, reused=reused)
-    more: dict[str, object] = {"short": short} if short else {}
-    if record.logger_failures:
-        more["logger_failures"] = record.logger_failures
-    return cast(Outcome, {**result, "reused": reused, "trained": trained, **more})

@@ -7,10 +7,10 @@ import pytest
 
 from ablate.errors import UserError
 from ablate.schedule import Constant, Cosine, InverseSqrt, WarmupStableDecay
+from ablate.train.checkpoints import _steps_in_common, shared_steps
 from ablate.train.module import Training
 from ablate.train.resolve import resolve
 from ablate.train.run import run
-from ablate.train.weights import _steps_in_common, shared_steps
 
 from .conftest import VOLATILE
 

@@ -122,7 +122,7 @@ def test_a_finished_run_is_reused_without_slow_imports(kept, small):
 
 
 def test_the_average_is_the_mean_of_the_last_weights():
-    from ablate.train.weights import average
+    from ablate.train.checkpoints import average
 
     weights = [{"w": torch.tensor([1.0, 3.0]), "n": torch.tensor(1)}]
     weights += [{"w": torch.tensor([2.0, 5.0]), "n": torch.tensor(2)}]

@@ -1,4 +1,5 @@
-"""Interrupt a run, and resume it with the same results as a run without an interruption.
+"""Save the state of a run, so that it can be interrupted and resumed with the same results as a run
+without an interruption, and store the weights to test.
 
 A scheduler sends SIGTERM shortly before it takes the machine away. While a run trains, SIGTERM and
 Ctrl-C take effect at the end of the batch, after a complete state was saved. At any other time the
@@ -6,11 +7,22 @@ signal ends the process at once. The exit status is the status that a shell give
 143 or 130.
 
 Lightning saves and restores the model, the optimiser, the schedule, callbacks and its own counters.
-This module adds the states of the random generators, the content of metrics.jsonl, the values
-measured so far, and whether training was about to stop. A state is saved only when no gradient has
-been accumulated: after a validation, and before a batch that follows an optimiser step.
+This module adds the states of the random generators, the content of metrics.jsonl, and whether
+training was about to stop. A state is saved only when no gradient has been accumulated: after a
+validation, and before a batch that follows an optimiser step.
+
+With `budget.short`, a run also gives the result of a run of only `budget.short` steps. The shorter
+run has its own folder and its own identity (a digest of its config), as if its config had that
+number of steps. As long as both runs would have the same weights and optimiser state, the shorter
+run saves its state for the longer run. The longer run continues from that state with the results
+that it would have had on its own. The learning rates determine how many steps the two runs share:
+under an inverse square root or a constant learning rate, all steps of the shorter run; under a
+schedule with a stable phase, the steps until the decay; under a cosine, the steps until the end of
+the warm-up.
 """
 
+import math
+import shutil
 import signal
 import threading
 from pathlib import Path
@@ -20,14 +32,17 @@ from typing import Any, NoReturn, TypedDict
 import pytorch_lightning as pl
 import torch
 from lightning_fabric.plugins import TorchCheckpointIO
-from pytorch_lightning.callbacks import Checkpoint
+from omegaconf import DictConfig, OmegaConf
+from pytorch_lightning.callbacks import Callback, Checkpoint
 from pytorch_lightning.trainer.call import _call_callback_hooks
 from pytorch_lightning.trainer.states import TrainerFn
 
-from ablate.record.files import read_log, read_tensors, write_tensors
+from ablate.record.files import load_weights, read_log, read_tensors, read_weights, write_tensors
 from ablate.record.training import Record
+from ablate.schedule import Schedule
 from ablate.task import of_all_processes
-from ablate.train.module import Training
+from ablate.train.job import Job
+from ablate.train.module import Training, Weights
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -93,9 +108,6 @@ class RunState(TypedDict):
     wall_seconds: float
     random: list[dict[str, torch.Tensor]]  # states of the random generators, by rank
     should_stop: bool
-    diverged: bool
-    measured: dict[str, float]
-    validated: int | None
 
 
 def last_saved(record: Record) -> RunState | None:
@@ -138,7 +150,6 @@ class StateKeeper(Checkpoint):
         self.interruption = interruption
         self._began = False
         self._saved_step = 0
-        self._next_batch: int | None = None  # index of the batch before which a state is saved
         self._batches: int | None = None  # largest number of batches in an epoch
         self._random: list[dict[str, torch.Tensor]] | None = None  # random state of every rank
 
@@ -184,9 +195,7 @@ class StateKeeper(Checkpoint):
         leaves = trainer.strategy.reduce_boolean_decision(received, all=False)
         since = trainer.global_step - self._saved_step
         if since and (leaves or (self.every and since >= self.every)):
-            self._next_batch = batch_idx
             self._save(trainer)
-            self._next_batch = None
         if leaves:
             self.interruption.leave()
 
@@ -205,34 +214,24 @@ class StateKeeper(Checkpoint):
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
     ) -> None:
         """Add the values of `RunState`, which Lightning does not save, to the checkpoint."""
-        if self._next_batch is not None:
-            _rewind_one_batch(self._next_batch, checkpoint["loops"]["fit_loop"])
-        assert isinstance(pl_module, Training)  # the module that a run trains
-        state: RunState = {
-            "identity": self.record.identity,
-            "step": trainer.global_step,
-            "batches": int(trainer.num_training_batches),
-            "metrics": read_log(self.record.metrics),
-            "wall_seconds": self.record.wall_seconds,
-            "random": random_of_all_ranks(trainer),
-            "should_stop": trainer.should_stop,
-            "diverged": pl_module.diverged,
-            "measured": pl_module.measured,
-            "validated": pl_module.validated,
-        }
-        checkpoint[OWN] = state
+        _rewind_fetched_batch(checkpoint["loops"]["fit_loop"])
+        checkpoint[OWN] = RunState(
+            identity=self.record.identity,
+            step=trainer.global_step,
+            batches=int(trainer.num_training_batches),
+            metrics=read_log(self.record.metrics),
+            wall_seconds=self.record.wall_seconds,
+            random=random_of_all_ranks(trainer),
+            should_stop=trainer.should_stop,
+        )
 
     def on_load_checkpoint(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
     ) -> None:
         """Restore the values of `RunState` from the checkpoint."""
-        assert isinstance(pl_module, Training)
         state: RunState = checkpoint[OWN]
         self._batches, self._random = state["batches"], state["random"]
         trainer.should_stop = state["should_stop"]
-        pl_module.failed = torch.tensor(float(state["diverged"]))
-        pl_module.measured = state["measured"]
-        pl_module.validated = state["validated"]
 
 
 def _limit_epochs(trainer: pl.Trainer, batches: int) -> None:
@@ -247,17 +246,17 @@ def _limit_epochs(trainer: pl.Trainer, batches: int) -> None:
     trainer.fit_loop.max_batches = batches
 
 
-def _rewind_one_batch(batch_idx: int, loop: Any) -> None:
-    """Set the counters in a checkpoint of Lightning back by one batch.
-
-    Lightning has already fetched the batch `batch_idx`, but the resumed run must still train on it.
+def _rewind_fetched_batch(loop: Any) -> None:
+    """Set the counters in a checkpoint of Lightning back by the batch that Lightning has fetched
+    without starting to train on it, if there is one: the resumed run must still train on it.
     """
     progress = loop["epoch_loop.batch_progress"]
-    progress["is_last_batch"] = False
-    for counts in (progress["total"], progress["current"]):
-        counts["ready"] -= 1
-    for loader in loop["state_dict"]["combined_loader"]:
-        loader["position"] = batch_idx
+    if progress["current"]["ready"] > progress["current"]["started"]:
+        progress["is_last_batch"] = False
+        for counts in (progress["total"], progress["current"]):
+            counts["ready"] -= 1
+        for loader in loop["state_dict"]["combined_loader"]:
+            loader["position"] = progress["current"]["ready"]
 
 
 def random_of_all_ranks(trainer: pl.Trainer) -> list[dict[str, torch.Tensor]]:
@@ -297,3 +296,151 @@ class AtomicCheckpointIO(TorchCheckpointIO):
         not used.
         """
         return read_tensors(Path(path), map_location)[0]
+
+
+class WeightKeeper(Callback):
+    """A callback that stores the weights which may be tested: the last, the best of validation, or
+    an average.
+
+    With `tested: average`, the weights are stored every `every` steps, and the last `average` of
+    them are averaged. A run that ends before any weights are stored is tested with its last
+    weights.
+    """
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        self.settings: Any = record.config.checkpoint
+        self.best: float | None = None
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, *rest: Any
+    ) -> None:
+        """Store the weights every `every` steps, and delete the oldest stored weights, if an
+        average is to be tested.
+        """
+        step, every = trainer.global_step, self.settings.every
+        if self.settings.tested != "average" or not self.record.writes or step % every:
+            return
+        write_tensors(self._path(step), pl_module.state_dict())
+        self._path(step - every * self.settings.average).unlink(missing_ok=True)
+
+    def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Store the weights if they have the lowest validation nll so far, and if the best weights
+        are to be tested.
+
+        This callback comes before those of the user, so the model still has the weights that were
+        validated, even if a callback such as an average of weights swaps them for a validation.
+        """
+        if self.settings.tested != "best" or trainer.state.fn != TrainerFn.FITTING:
+            return
+        assert isinstance(pl_module, Training)  # the module that a run trains
+        nll = pl_module.evaluation.compute()["nll"]
+        if self.best is None or nll < self.best:
+            self.best = math.inf if math.isnan(nll) else nll
+            if self.record.writes:
+                write_tensors(self._path("best"), pl_module.state_dict())
+
+    def state_dict(self) -> dict[str, float | None]:
+        """Return the lowest validation nll so far, which a resumed run needs to recognise its best
+        weights.
+        """
+        return {"best": self.best}
+
+    def load_state_dict(self, state_dict: dict[str, float | None]) -> None:
+        """Restore the lowest validation nll so far from a checkpoint, so that a resumed run still
+        recognises its best weights.
+        """
+        self.best = state_dict["best"]
+
+    def load_tested(self, module: pl.LightningModule, steps: int) -> bool:
+        """Load the weights to test into a module that has trained for `steps` steps.
+
+        Returns:
+            Whether weights were loaded; otherwise the module keeps its last weights.
+        """
+        if self.settings.tested == "best" and self.best is not None:
+            load_weights(module, self._path("best"))
+            return True
+        stored = range(self.settings.every, steps + 1, self.settings.every)
+        if self.settings.tested == "average" and stored:
+            recent = (self._path(step) for step in stored[-self.settings.average :])
+            module.load_state_dict(average([read_weights(path) for path in recent]))
+            return True
+        return False
+
+    def _path(self, name: str | int) -> Path:
+        """Return the path of stored weights: the best, or those of a step."""
+        return self.record.checkpoints / f"{name}.pt"
+
+
+def average(weights: list[Weights]) -> Weights:
+    """Return the mean of every floating-point tensor, computed in float64.
+
+    Other tensors are taken from the last of the given weights.
+    """
+    mean = dict(weights[-1])
+    for name, value in mean.items():
+        if value.is_floating_point():
+            stacked = torch.stack([w[name] for w in weights]).double()
+            mean[name] = stacked.mean(0).to(value.dtype)
+    return mean
+
+
+def shared_steps(longer: Job, shorter: Job) -> int:
+    """Return the largest number of steps after which a longer and a shorter run have equal states.
+
+    The number is 0 if their configs differ in more than the number of steps.
+    """
+    if _beside_the_length(longer.config) != _beside_the_length(shorter.config):
+        return 0
+    return _steps_in_common(longer.schedule, shorter.schedule, shorter.config.budget.steps)
+
+
+def _beside_the_length(config: DictConfig) -> Any:
+    tree: Any = OmegaConf.to_container(config, resolve=True)
+    tree["budget"] |= {"steps": None, "short": None}
+    tree["trainer"] |= {"max_steps": None}
+    return tree | {"schedule": None}
+
+
+def _steps_in_common(first_schedule: Schedule, second_schedule: Schedule, steps: int) -> int:
+    """Return the largest number of steps, at most `steps`, after which two runs with these
+    schedules have equal states.
+
+    A saved state also contains the learning rate of the next step, so that rate must be equal too.
+    """
+    apart = (step for step in range(1, steps + 2) if first_schedule(step) != second_schedule(step))
+    return max(0, next(apart, steps + 2) - 2)
+
+
+class HandOver(Checkpoint):
+    """A callback that copies the state of a run to a longer run, after each validation at a step
+    that the two runs share.
+
+    (Lightning calls a `Checkpoint` after other callbacks, and several of them in their order. So
+    `StateKeeper` has saved the state before this callback is called.)
+    """
+
+    def __init__(self, job: Job, record: Record, longer_job: Job, longer: Record) -> None:
+        self.record, self.longer = record, longer
+        alone = longer.config.fresh or longer.result()
+        saved = None if alone else last_saved(longer)
+        shared = 0 if alone else shared_steps(longer_job, job)
+        self.steps = range(saved["step"] + 1 if saved else 1, shared + 1)
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Copy the saved state of this run to the longer run, if both runs share this step.
+
+        Nothing is copied if the longer run is already beyond this step, or if no state was saved at
+        this step because gradients were pending.
+        """
+        step, record, longer = trainer.global_step, self.record, self.longer
+        if trainer.state.fn != TrainerFn.FITTING or not record.writes or step not in self.steps:
+            return
+        state, _ = read_tensors(state_path(record))
+        if state[OWN]["step"] == step:
+            longer.clear(keep=("tests",))
+            without_state = shutil.ignore_patterns(state_path(record).name)
+            shutil.copytree(record.checkpoints, longer.checkpoints, ignore=without_state)
+            state[OWN]["identity"] = longer.identity
+            write_tensors(state_path(longer), state)
