@@ -207,7 +207,8 @@ def argument_types(target: str) -> Types:
 
 def _types_of(kind: Any) -> Types:
     """Return the types of the named arguments of a class or function that `_Source` has read."""
-    types, source, node = Types(), getattr(kind, "source", None), getattr(kind, "node", None)
+    source: Any = getattr(kind, "source", None)
+    node, types = getattr(kind, "node", None), Types()
     annotated: list[ast.arg | ast.AnnAssign] = []
     if isinstance(node, ast.ClassDef):
         for base in reversed(node.bases):
