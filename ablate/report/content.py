@@ -1,28 +1,52 @@
-"""Write the texts of a report that are not about a single verdict: how the claims were tested, the
-setting, what a study of combinations found, the registration, and how to cite the report; and print
-verdicts in a terminal.
+"""Write the parts of a report: the texts that are not about a single verdict (how the claims were
+tested, the setting, what a study of combinations found, the registration, and how to cite the
+report), and the tables, which are data frames whose cells are text; and print verdicts in a
+terminal.
+
+In tables, an estimate is treatment minus baseline, in units of the metric. An answer has only the
+fields that apply to its claim.
 """
 
 import math
+import re
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pandas import DataFrame
 from rich.console import Console
 from rich.text import Text
 
-from ablate.config.labels import arm_label, option_label
+from ablate.config.labels import arm_label, factor_label, option_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import command
-from ablate.evidence.types import Run
-from ablate.metric import metric_in_words, metric_of
-from ablate.phrases import claims_numbered, code, counted, each_of, grouped, interpretation, listed
+from ablate.evidence.outcome import by_label
+from ablate.evidence.types import Levels, Run
+from ablate.metric import METRICS, NOTHING, Metric, metric_in_words, metric_of
+from ablate.phrases import (
+    claims_numbered,
+    code,
+    counted,
+    deviation,
+    each_of,
+    grouped,
+    interpretation,
+    listed,
+    name_of,
+    number_of,
+    percent,
+    probability,
+    text,
+)
+from ablate.record.label import value_text
 from ablate.report.marks import MARKS
-from ablate.verdict.stored import was_trained
-from ablate.verdict.types import INCONCLUSIVE, Combined, Entry, Verdict
-from ablate.words.answer import opening, seeds_needed
+from ablate.verdict.kinds import kind_of
+from ablate.verdict.stored import at_each_budget, was_trained
+from ablate.verdict.types import INCONCLUSIVE, Combined, CombinedChange, Entry, Verdict
+from ablate.words.answer import claim_metric, direction, graded, opening, seeds_needed, unit_of
 from ablate.words.reasons import bounds, caveat_text
 
 FIGURES = ("gains", "effects", "combined", "curves")  # the first of them is named
@@ -200,3 +224,230 @@ def announce(console: Console, verdict: Any) -> None:
     console.print(f"Setting: {regime(verdict)}.", soft_wrap=True)
     for caveat in verdict["caveats"]:
         console.print(f"- {caveat_text(caveat)}", soft_wrap=True)
+
+
+# metrics that are shown after those of the claims, if the runs have them
+USUAL = ("test/bleu", "test/nll", "test_long/bleu", "measure/microseconds", "measure/bytes")
+COMPARED = [  # fields of the table of all claims
+    *("Claim", "Answer", "Metric", "Optimiser steps", "Estimate", "Interval"),
+    *("Interval for equivalence", "Margin", "Paired seeds", "Runs of each arm"),
+    *("Cases that hold", "Largest deviation", "Smallest value", "Mean deviation"),
+    *("Allowed deviation", "Needed value", "p (supported, Holm)", "p (refuted, Holm)"),
+]
+Fields = Iterator[tuple[str, str]]
+WORDS = re.compile(r"[^\W\d_]{3}")
+
+
+def markdown(table: DataFrame) -> str:
+    """Return a table as Markdown; columns of numbers are aligned to the right."""
+    words = [any(map(WORDS.search, table.iloc[:, i])) for i in range(table.shape[1])]
+    rule = ["---" if column else "---:" for column in words]
+    head, *rows = ([text(cell) for cell in row] for row in (table.columns, *table.to_numpy()))
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, rule, *rows))
+
+
+def comparable(evidence: Evidence, verdict: Verdict) -> dict[str, DataFrame]:
+    """Return the tables that compare claims or arms, by the names of their files."""
+    claims = [*at_each_budget(verdict["claims"])]
+    compared = DataFrame([details(claim) for claim in claims], columns=COMPARED)
+    compared["Claim"] = titles(claims)
+    compared = compared.dropna(axis=1, how="all").fillna(NOTHING)
+    by_name = {"claims": compared, "arms": arms(evidence, verdict)}
+    if combined := verdict.get("combined"):
+        by_name |= {"changes": _changes(combined), "pairs": _pairs(combined)}
+    return {name: table for name, table in by_name.items() if len(table)}
+
+
+def details(claim: Any) -> dict[str, str]:
+    """Return the statistical details of a claim's result as text, by name, such as "Estimate",
+    "Interval" and "Margin".
+    """
+    parts = (_question, _estimate, _tests, _exact, _outlook)
+    return {name: value for part in parts for name, value in part(claim) if value}
+
+
+def _question(claim: Any) -> Fields:
+    yield "Claim", claim["id"]
+    yield "Kind", claim["kind"].replace("_", "-")
+    yield "Answer", graded(claim["verdict"], claim["grade"])
+    yield "Metric", claim_metric(claim).axis
+    yield "Key of the metric", claim["metric"]
+    yield "Treatment", _arm(claim["treatment"])
+    yield "Baseline", f"{claim['target']:g}" if "target" in claim else _arm(claim["baseline"])
+    yield "Both arms have", _arm(claim["where"])
+    yield "Compared with the difference at", _arm(claim["minus"])
+    if over := claim["over"]:
+        yield "Slope over", f"{factor_label(over)} [{over}], scale: {claim['scale']}"
+    if "steps" in claim:
+        yield "Optimiser steps", grouped(claim["steps"])
+
+
+def _arm(levels: Levels) -> str:
+    """Return the label of an arm with its overrides in brackets; "" without levels."""
+    overrides = ", ".join(f"{factor}={value_text(level)}" for factor, level in levels.items())
+    return f"{arm_label(levels)} [{overrides}]" if levels else ""
+
+
+def _estimate(claim: Any) -> Fields:
+    two_sided = percent(1 - claim["alpha"]), percent(1 - 2 * claim["alpha"])
+    if "cases" not in claim and claim["effect"] is not None:
+        yield "Estimate", _range(claim, [claim["effect"]])
+    if ends := claim["interval"]:
+        yield "Interval", f"{_range(claim, ends)} ({two_sided[0]} %)"
+    if ends := claim.get("interval_equivalence"):
+        yield "Interval for equivalence", f"{_range(claim, ends)} ({two_sided[1]} %)"
+    if claim["margin"] and claim["kind"] != "exact":
+        yield "Margin", f"{claim['margin']:g}"
+
+
+def _range(claim: Any, effects: Sequence[float | None]) -> str:
+    """Return an effect, or the ends of an interval, in units of the metric; "" if infinite."""
+    ends = [end for end in effects if end is not None and math.isfinite(end)]
+    signed = sorted(direction(claim) * end + 0.0 for end in ends)
+    return " to ".join(unit_of(claim).say(effect, sign=True) for effect in signed)
+
+
+def _tests(claim: Any) -> Fields:
+    noise = f" over {listed(claim['noise'])}" if claim["noise"] else ""
+    yield "Test", claim["method"] + noise
+    for side in claim["p"]:
+        yield f"p ({side}, Holm)", probability(claim["p_adjusted"].get(side))
+    if shares := claim.get("information"):
+        yield "Interim analyses", listed([f"{100 * share:.0f} %" for share in shares]) + " of seeds"
+    if "counts" in claim:
+        yield "Runs of each arm", listed(claim["counts"])
+    elif claim["p"]:
+        yield "Paired seeds", f"{claim['pairs']}"
+    failed = claim.get("failed_to_learn", {}).items()
+    yield "Failed to learn", "; ".join(f"{arm}: {n['runs']} of {n['of']}" for arm, n in failed)
+    if (control := claim.get("control")) is not None:
+        loses = "" if control["loses"] else "; it does not lose enough"
+        interval = f"; {ends}" if (ends := _range(claim, control["interval"])) else ""
+        effect = _range(claim, [control["effect"]])
+        yield "Arm that must lose", f"{control['arm']}: {effect}{interval}{loses}"
+    elif kind_of(claim).controlled:
+        yield "Arm that must lose", "none in these runs, so their sensitivity is not shown"
+
+
+def _exact(claim: Any) -> Fields:
+    if (cases := claim.get("cases")) is None:
+        return
+    extreme = "Smallest value" if claim["margin"] else "Largest deviation"
+    holding = cases.get("holding", cases["counted"] - cases["broken"])
+    yield "Cases that hold", f"{holding} of {cases['counted']}"
+    if cases["counted"]:
+        yield "Mean deviation" if "holding" in cases else extreme, deviation(claim["effect"])
+    limit = f"{claim['margin'] or claim['tolerance']:g}"
+    yield "Needed value" if claim["margin"] else "Allowed deviation", limit
+    if left := cases["of"] - cases["counted"]:
+        yield "Cases that do not count", f"{left}, since the check did not respond to a fault there"
+
+
+def _outlook(claim: Any) -> Fields:
+    unit, kind = unit_of(claim), kind_of(claim)
+    if (least := claim["detectable"]) is not None:
+        name = "margin" if kind.needs_margin else "effect"
+        yield f"Smallest {name} that these runs show with 80 % power", unit.say(least)
+    for side, plan in (claim["seeds_needed"] or {}).items():
+        seeds = f"{plan['seeds']:,}" if plan["seeds"] else f"more than {kind.most_seeds:,}"
+        true = f"assumed true effect: {unit.say(plan['effect'])}"
+        yield f"Seeds that show it {side} with 80 % power", f"{seeds} ({true})"
+    if len(bands := claim["sensitivity"]) > 1:  # else the answer is always the same
+        answers = [f"{graded(x['verdict'], x['grade'])} from {x['from']:.4g} on" for x in bands]
+        exact = claim["kind"] == "exact" and not claim["margin"]
+        alone = ", without Holm's correction" * ("uncorrected" in claim)
+        yield "Answer by tolerance" if exact else f"Answer by margin{alone}", "; ".join(answers)
+
+
+def fields_of(claim: Entry) -> DataFrame:
+    """Return a table with the details of a claim that no other table shows: field and value."""
+    rows = [(k, v) for k, v in details(claim).items() if k == "Claim" or k not in COMPARED]
+    return DataFrame(rows, columns=["Field", "Value"])
+
+
+def titles(claims: Sequence[Entry]) -> list[str]:
+    """Return the statement of each claim, with the claim's number if there are several claims."""
+    numbers = number_of(claims)
+    return [
+        f"{numbers[name_of(claim)]}. " * (len(numbers) > 1) + claim["statement"] for claim in claims
+    ]
+
+
+def arms(evidence: Evidence, verdict: Verdict) -> DataFrame:
+    """Return a table with a row for each arm: mean and standard deviation of each metric, and the
+    number of runs that failed to learn or ended in an error.
+    """
+    asked = [claim["metric"] for claim in verdict["claims"] if claim["metric"] != "parameters"]
+    available = {metric for arm in verdict["arms"] for metric in arm["metrics"]}
+    metrics = [metric for metric in dict.fromkeys([*asked, *USUAL]) if metric in available]
+    failures = [claim.get("failed_to_learn", {}) for claim in verdict["claims"]]
+    tune, by_arm, rows = evidence.study.get("tune"), by_label(evidence.runs), []
+    for arm in verdict["arms"]:
+        runs = by_arm[arm["label"]]
+        sizes = {int(n) for run in runs if (n := run["metrics"].get("parameters"))}
+        ends = dict.fromkeys([min(sizes), max(sizes)] if sizes else [])
+        row = {"Arm": arm["label"], "Seeds": str(arm["seeds"])}
+        for metric in metrics:
+            spread: Any = arm["metrics"].get(metric) or {"mean": None, "sd": None}
+            row[named_metric(evidence, metric).named_axis] = metric_of(metric).spread(**spread)
+        counts = [x[arm["label"]]["runs"] for x in failures if arm["label"] in x]
+        row["Failed to learn"] = str(max(arm["diverged"] + arm["collapsed"], *counts, 0))
+        row["Errors"] = str(arm["failed"])
+        row["Parameters"] = " to ".join(f"{size:,}" for size in ends) or NOTHING
+        if tune:
+            chosen = Counter(run["tuned"]["value"] for run in runs if "tuned" in run)
+            levels = [f"{level} ({count} runs)" for level, count in chosen.items()]
+            label = factor_label(tune["key"]).capitalize()
+            row[label] = str(*chosen) if len(chosen) == 1 else listed(levels) or NOTHING
+        rows.append(row)
+    return DataFrame(rows)
+
+
+def named_metric(evidence: Evidence, key: str) -> Metric:
+    """Return the description of a metric, with its name and unit.
+
+    For a metric that is not in the project's table of metrics, such as the measurement of a probe,
+    the name is taken from the key `measures` of a claim about the metric.
+    """
+    known = key.rpartition("/")[2] in METRICS
+    names = (c.get("measures") for c in evidence.study["claims"] if c["metric"] == key)
+    return metric_in_words(key, None if known else next(filter(None, names), None))
+
+
+def by_effect(result: Combined) -> list[CombinedChange]:
+    """Return the changes with the best at the top; changes without an estimate come last."""
+    return sorted(result["changes"], key=lambda x: (x["effect"] is None, -(x["effect"] or 0.0)))
+
+
+def _changes(result: Combined) -> DataFrame:
+    """Return a table of the effects of all changes, of which positive ones are better."""
+    say = metric_of(result["metric"]).say
+
+    def gain(effect: float | None, half: float | None) -> str:
+        if effect is None:
+            return NOTHING
+        ends = "no interval" if half is None else f"{say(effect - half)} to {say(effect + half)}"
+        return f"{say(effect, sign=True)} ({ends})"
+
+    return DataFrame(
+        {
+            "Change": arm_label(change["level"]),
+            "Gain at the best rates": gain(change["effect"], change["half_width"]),
+            "Average gain over rates": gain(change["average"], change["average_half_width"]),
+        }
+        for change in by_effect(result)
+    )
+
+
+def _pairs(result: Combined) -> DataFrame:
+    """Return a table of the pairs of changes that interact most."""
+    say = metric_of(result["metric"]).say
+    return DataFrame(
+        {
+            "Pair": arm_label(pair["levels"]),
+            "Found in one half": say(pair["selected"], sign=True),
+            "Tested in the other": f"{say(pair['effect'], sign=True)} ± {say(pair['error'])}",
+            "p (Holm)": f"{pair['p']:.2g}",
+        }
+        for pair in result["pairs"]
+    )

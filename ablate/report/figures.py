@@ -16,17 +16,20 @@ from ablate.evidence.types import Curve, Run, Screen, Shown
 from ablate.metric import metric_of
 from ablate.phrases import listed, percent
 from ablate.record.label import value_text
-from ablate.report.draw import Points, draw_curves, draw_levels, style
-from ablate.report.forest import (
+from ablate.report.content import by_effect, named_metric
+from ablate.report.draw import (
     Panel,
+    Points,
     Row,
+    draw_curves,
     draw_effects,
     draw_forest,
     draw_gains,
+    draw_levels,
     gain_row,
     has_effect,
+    style,
 )
-from ablate.report.tables import by_effect, named_metric
 from ablate.verdict.stored import at_each_budget
 from ablate.verdict.study_checks import LAYER
 from ablate.verdict.types import LARGEST, LEVEL, Combined, Entry, Verdict

@@ -17,7 +17,7 @@ from ablate.console import track
 from ablate.evidence.folder import Evidence
 from ablate.phrases import code, grouped, interpretation, text
 from ablate.record.files import finite, seal, write_json, write_text
-from ablate.report import content, tables
+from ablate.report import content
 from ablate.report.draw import svg
 from ablate.report.figures import Figure, figures
 from ablate.verdict.conclude import conclude
@@ -37,8 +37,8 @@ TEMPLATES = Environment(
     keep_trailing_newline=True,
     autoescape=False,  # Markdown is escaped by `text` and `code`
 )
-TEMPLATES.filters |= {"text": text, "code": code, "grouped": grouped, "table": tables.markdown}
-TEMPLATES.globals |= {"content": content, "tables": tables, "words": answer, "reasons": reasons}
+TEMPLATES.filters |= {"text": text, "code": code, "grouped": grouped, "table": content.markdown}
+TEMPLATES.globals |= {"content": content, "words": answer, "reasons": reasons}
 TEMPLATES.globals |= {"title_of": experiment_title, "kinds": KINDS, "rule_of_fresh_seeds": RULE}
 
 
@@ -94,7 +94,7 @@ def markdown(
         verdict=verdict,
         answers=[
             (claim, title, interpretation(claim, claims), asked_again(claim, contest))
-            for claim, title in zip(claims, tables.titles(claims), strict=True)
+            for claim, title in zip(claims, content.titles(claims), strict=True)
         ],
         figures={name: [f for f in drawn if f.section == name] for name in ("answers", "runs")},
     )
@@ -114,8 +114,8 @@ def write_tables(evidence: Evidence, verdict: Verdict, folder: Path) -> None:
         folder: target folder, which is created.
     """
     cited = content.citation(verdict)
-    for name, table in tables.comparable(evidence, verdict).items():
-        write_text(folder / f"{name}.md", f"{tables.markdown(table)}\nSource: {text(cited)}.\n")
+    for name, table in content.comparable(evidence, verdict).items():
+        write_text(folder / f"{name}.md", f"{content.markdown(table)}\nSource: {text(cited)}.\n")
         write_text(folder / f"{name}.tex", f"% Source: {cited}\n{latex(table)}")
         write_text(folder / f"{name}.csv", table.to_csv(index=False, lineterminator="\n"))
 

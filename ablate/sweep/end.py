@@ -46,8 +46,7 @@ def end(config: DictConfig) -> int:
     """
     from pandas import DataFrame  # takes half a second
 
-    from ablate.report.content import announce_report
-    from ablate.report.tables import markdown
+    from ablate.report.content import announce_report, markdown
 
     sweep = Path(config.hydra.sweep.dir)
     evidence = gather(sweep)

@@ -17,9 +17,9 @@ from ablate.evidence.checks import FILES
 from ablate.evidence.folder import Evidence
 from ablate.phrases import name_of
 from ablate.record.files import finite
+from ablate.report.content import comparable
 from ablate.report.draw import style
 from ablate.report.figures import figures
-from ablate.report.tables import comparable
 from ablate.verdict.types import Verdict
 from ablate.wandb.connection import ANALYSIS, EVIDENCE, LOGGER, finish, names, start
 from ablate.words.answer import graded

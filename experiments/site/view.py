@@ -11,9 +11,8 @@ from ablate.ledger.headline import MIXED
 from ablate.ledger.text import Entry
 from ablate.ledger.verdicts import Finding
 from ablate.metric import metric_of
-from ablate.report.draw import style, svg
-from ablate.report.forest import contrast, draw_effects, has_effect
-from ablate.report.tables import details
+from ablate.report.content import details
+from ablate.report.draw import contrast, draw_effects, has_effect, style, svg
 from ablate.verdict.kinds import KINDS
 from ablate.verdict.stored import is_exact
 from ablate.verdict.types import INCONCLUSIVE, REFUTED, SUPPORTED

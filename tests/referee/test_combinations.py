@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import ablate
-from ablate.report.tables import comparable
+from ablate.report.content import comparable
 
 LEVELS = {"norm": ["layer_norm", "rms_norm"], "ffn": ["gelu", "relu", "swiglu"]}
 ASKED = {"arm": ["norm", "ffn"], "metric": "loss", "better": "lower", "design": "combinations"}
