@@ -11,6 +11,26 @@ NAMES = [*EXPERIMENTS]
 # a group of which the experiment chooses an option, a kind of claim, a section
 PART = re.compile(r"override (/[\w/]+)(?=[@:])|^ {6}(kind: \w+)|^ {2}(\w+):", re.MULTILINE)
 
+# a module with a position of somebody else
+SHIFTED = """
+from ablate.model.position import Position
+
+
+class Shifted(Position):
+    '''Adds a number to the embeddings.'''
+
+    def __init__(self, *, d_model: int, by: float) -> None:
+        super().__init__()
+        self.by = by
+
+    def embed(self, x, positions):
+        return x + self.by
+
+
+class Undeclared(Shifted):
+    pass
+"""
+
 
 def _quick():
     """Yield each experiment with a part that no experiment before it has."""

@@ -10,26 +10,8 @@ from ablate.config.trust import check_targets
 from ablate.errors import UserError
 from ablate.sweep.begin import class_name
 
-from ..experiments import forget_catalogue
+from ..experiments import SHIFTED, forget_catalogue
 
-SHIFTED = """
-from ablate.model.position import Position
-
-
-class Shifted(Position):
-    '''Adds a number to the embeddings.'''
-
-    def __init__(self, *, d_model: int, by: float) -> None:
-        super().__init__()
-        self.by = by
-
-    def embed(self, x, positions):
-        return x + self.by
-
-
-class Undeclared(Shifted):
-    pass
-"""
 OPTION = "_target_: their_work.first.shifted.Shifted\n_partial_: true\nby: 0.5\n"
 EXPERIMENT = """# @package _global_
 # title: A shift against nothing

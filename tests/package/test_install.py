@@ -9,27 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from ..experiments import SHIFTED
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def python(*arguments, executable=sys.executable, **options):
     return subprocess.run([executable, *arguments], capture_output=True, text=True, **options)
-
-
-VARIANT = '''
-"""A position of somebody else."""
-
-from ablate.model.position import Position
-
-
-class Shifted(Position):
-    def __init__(self, *, d_model: int, by: float) -> None:
-        super().__init__()
-        self.by = by
-
-    def embed(self, x, positions):
-        return x + self.by
-'''
 
 
 OPTION = "_target_: their_package.shifted.Shifted\n_partial_: true\nby: 0.5\n"
@@ -39,7 +25,7 @@ OPTION = "_target_: their_package.shifted.Shifted\n_partial_: true\nby: 0.5\n"
 def theirs(tmp_path, small):
     """Words that sweep over a level of somebody else; results/ has what came of it."""
     (tmp_path / "their_package").mkdir()
-    (tmp_path / "their_package" / "shifted.py").write_text(VARIANT)
+    (tmp_path / "their_package" / "shifted.py").write_text(SHIFTED)
     level = tmp_path / "their_conf" / "model" / "position" / "shifted.yaml"
     level.parent.mkdir(parents=True)
     level.write_text(OPTION)
@@ -111,7 +97,7 @@ def test_a_catalogue_of_somebody_else_is_used_by_the_console_script(installed, t
     """In worker processes, and its code is part of the identity of runs."""
     files = {
         "pyproject.toml": '[tool.ablate]\ncatalogue = "their_work"\n',
-        "their_work/first/shifted.py": VARIANT,
+        "their_work/first/shifted.py": SHIFTED,
         "their_work/first/conf/model/position/shifted.yaml": OPTION.replace(
             "their_package", "their_work.first"
         ),

@@ -1,3 +1,6 @@
+import io
+import sys
+
 import pytest
 
 LINES = ["ein Hund läuft .", "zwei Hunde laufen schnell .", "die Katze schläft ."]
@@ -67,3 +70,23 @@ def run(finished, tmp_path):
     import shutil
 
     return shutil.copytree(finished, tmp_path / "run")
+
+
+@pytest.fixture
+def call(monkeypatch, capfdbinary):
+    """Call the command line with an input; return exit status, standard output, standard error."""
+
+    def called(*words, text=b""):
+        from ablate.cli.main import main
+
+        monkeypatch.setattr(sys, "argv", ["ablate", *words])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+        status = 0
+        try:
+            main()
+        except SystemExit as leaving:
+            status = leaving.code
+        out, err = capfdbinary.readouterr()
+        return status, out.decode(), err.decode()
+
+    return called

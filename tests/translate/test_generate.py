@@ -1,8 +1,6 @@
 """`ablate generate` and `ablate evaluate` with trained language models and translators."""
 
-import io
 import math
-import sys
 from types import SimpleNamespace
 
 import pytest
@@ -43,26 +41,6 @@ def trained(compose, tmp_path_factory):
         metrics=documents["metrics"],
         line_metrics=lines["metrics"],
     )
-
-
-@pytest.fixture
-def call(monkeypatch, capfdbinary):
-    """Call the command line with an input; return exit status, standard output, standard error."""
-
-    def called(*words, text=b""):
-        from ablate.cli.main import main
-
-        monkeypatch.setattr(sys, "argv", ["ablate", *words])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
-        status = 0
-        try:
-            main()
-        except SystemExit as leaving:
-            status = leaving.code
-        out, err = capfdbinary.readouterr()
-        return status, out.decode(), err.decode()
-
-    return called
 
 
 @pytest.mark.parametrize("prompt", ["the cat 1\nand ä"])

@@ -1,5 +1,5 @@
+import functools
 import io
-import sys
 from pathlib import Path
 from unittest.mock import create_autospec
 
@@ -9,7 +9,6 @@ import yaml
 from omegaconf import OmegaConf
 from pytorch_lightning.plugins.precision import Precision
 
-from ablate.cli.main import main
 from ablate.data.scheme import Byte
 from ablate.data.tokenizer import Tokenizers
 from ablate.model.base import Model
@@ -20,23 +19,9 @@ from ablate.train.restore import translate as translate_lines
 
 
 @pytest.fixture
-def translate(monkeypatch, capfdbinary, tmp_path):
-    """Call the command line; return exit status, standard output, standard error."""
-
-    def call(*arguments, text=b""):
-        (tmp_path / "text").write_bytes(text)
-        monkeypatch.setattr(sys, "argv", ["ablate", "translate", *arguments])
-        status = 0
-        with open(tmp_path / "text") as stdin:
-            monkeypatch.setattr(sys, "stdin", stdin)
-            try:
-                main()
-            except SystemExit as leaving:
-                status = leaving.code
-        out, err = capfdbinary.readouterr()
-        return status, out.decode(), err.decode()
-
-    return call
+def translate(call):
+    """Translate by the command line; return exit status, standard output, standard error."""
+    return functools.partial(call, "translate")
 
 
 def echo(max_length):
