@@ -14,7 +14,6 @@ import torch
 from jaxtyping import Float, Int
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
-from sacrebleu.metrics.helpers import extract_all_char_ngrams
 from torch import Tensor
 from torchmetrics import Metric
 
@@ -239,12 +238,6 @@ class CorpusBleu(CorpusScore):
         return bleu_from_statistics(sums)
 
 
-ORDERS = CHRF.CHAR_ORDER
-CHRF_WIDTH = (
-    3 * ORDERS
-)  # for each order: n-grams of the hypothesis, of the reference, and in common
-
-
 class CorpusChrf(CorpusScore):
     """Compute corpus chrF from sacreBLEU's character n-grams, summed over batches and processes.
 
@@ -259,42 +252,26 @@ class CorpusChrf(CorpusScore):
     """
 
     def __init__(self) -> None:
-        super().__init__(CHRF_WIDTH)
-        chrf = CHRF()
-        chrf.corpus_score(["a"], [["a"]])  # the signature is available only after scoring
-        self.signature = str(chrf.get_signature())
+        super().__init__(3 * CHRF.CHAR_ORDER)
+        self.chrf = CHRF()
+        self.chrf.corpus_score(["a"], [["a"]])  # the signature is available only after scoring
+        self.signature = str(self.chrf.get_signature())
 
     def row(self, hypothesis: str, reference: str) -> list[int]:
         """Return three counts for each order n of character n-grams.
 
-        The counts are the n-grams of the hypothesis, of the reference, and in common. As in
-        sacreBLEU, n-grams of the hypothesis count only if the reference has n-grams of the same
-        order.
+        The counts are the n-grams of the hypothesis, of the reference, and in common. N-grams of
+        the hypothesis count only if the reference has n-grams of the same order.
         """
-        pairs = (extract_all_char_ngrams(line, ORDERS) for line in (hypothesis, reference))
-        return [
-            number
-            for ours, theirs in zip(*pairs, strict=True)
-            for number in (ours.total() if theirs else 0, theirs.total(), (ours & theirs).total())
-        ]
+        (row,) = self.chrf._extract_corpus_statistics([hypothesis], [[reference]])
+        return list(row)
 
     def score(self, sums: Int[np.ndarray, "18"]) -> float:
         """Return chrF, 0 to 100.
 
         Orders for which the hypotheses or the references have no n-grams are left out of the means.
         """
-        orders = sums.reshape(-1, 3).tolist()
-        used = [(hyp, ref, both) for hyp, ref, both in orders if hyp > 0 and ref > 0]
-        if not any(both for _, _, both in used):
-            return 0.0
-        precision = recall = 0.0
-        for hyp, ref, both in used:  # as in sacreBLEU; `sum` of Python 3.12 rounds differently
-            precision += both / hyp
-            recall += both / ref
-        precision /= len(used)
-        recall /= len(used)
-        factor = CHRF.BETA**2
-        return 100 * ((1 + factor) * precision * recall / (factor * precision + recall))
+        return float(self.chrf._compute_f_score(sums.tolist()))
 
 
 ENDING = 2  # letters of gender, number and case in Sodak

@@ -1,8 +1,7 @@
 """Callbacks that measure layers in training: norms of gradients, and inputs of sub-layers."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -47,10 +46,6 @@ class LayerGradients(Callback):
     def last(self) -> dict[str, Tensor]:
         """The gradient norm of each layer at the latest step."""
         return gradient_norms_by_layer(self.layers, self.norms) or self._last
-
-    @last.setter
-    def last(self, norms: dict[str, Tensor]) -> None:
-        self._last = norms
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Store the parameters of each layer, so that they are collected only once."""
@@ -100,7 +95,7 @@ class LayerGradients(Callback):
 
     def load_state_dict(self, state_dict: dict[str, dict[str, Tensor]]) -> None:
         """Restore the gradient norms of the first and the latest step from a checkpoint."""
-        self.first, self.last = state_dict["first"], state_dict["last"]
+        self.first, self._last = state_dict["first"], state_dict["last"]
 
 
 def parameter_norms(parameters: Iterable[nn.Parameter]) -> dict[nn.Parameter, Tensor]:
@@ -240,27 +235,17 @@ def read(model: Model, inputs: Any) -> list[Reading]:
     The model runs on `inputs` without dropout.
     """
     readings: list[Reading] = []
+    note = partial(noting, readings=readings)
+    residuals = (part for part in model.modules() if isinstance(part, Residual))
+    hooks = [part.register_forward_pre_hook(note) for part in residuals]
     training = model.training
     try:
-        with recording(model, readings):
-            model.eval()(inputs)
+        model.eval()(inputs)
     finally:
         model.train(training)
+        for hook in hooks:
+            hook.remove()
     return readings
-
-
-@contextmanager
-def recording(model: Model, readings: list[Reading]) -> Iterator[None]:
-    """Within a `with` block, record all sub-layers in `readings` whenever the model runs.
-
-    The records are the input, the output and the residual stream of each sub-layer.
-    """
-    note = partial(noting, readings=readings)
-    with ExitStack() as hooks:
-        for part in model.modules():
-            if isinstance(part, Residual):
-                hooks.callback(part.register_forward_pre_hook(note).remove)
-        yield
 
 
 def noting(residual: nn.Module, given: Given, *, readings: list[Reading]) -> Given:

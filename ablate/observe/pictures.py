@@ -144,11 +144,8 @@ def _axis(tokenizers: Tokenizers, example: Batch, read: slice) -> Axis:
     sides = [*[("source", tokenizers.src)] * (len(ids_of) - 1), ("reference", tokenizers.tgt)]
     fields = list(zip(ids_of, sides, strict=True))[read]
     pieces = [p for ids, (_, side) in fields for p in side.pieces(ids[0].tolist())]
-    return _tokens(f"{' and '.join(name for _, (name, _) in fields)} token", pieces)
-
-
-def _tokens(name: str, tokens: list[str]) -> Axis:
-    shown = [t if len(t) <= LONGEST_LABEL else f"{t[: LONGEST_LABEL - 1]}…" for t in tokens]
+    shown = [p if len(p) <= LONGEST_LABEL else f"{p[: LONGEST_LABEL - 1]}…" for p in pieces]
+    name = f"{' and '.join(name for _, (name, _) in fields)} token"
     return Axis(name, dict(enumerate(shown)), TOKEN_CELL, 90)
 
 

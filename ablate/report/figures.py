@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure as Picture
 
@@ -167,7 +167,7 @@ def _over_levels(evidence: Evidence, asked: Shown, name: str) -> Iterator[Figure
     for run in _where(evidence, asked):
         if (score := _measured(run, metric)) is not None:
             rest = {k: v for k, v in run["levels"].items() if k not in (over, *asked["where"])}
-            level = run["levels"][over]
+            level: Any = run["levels"][over]
             number = isinstance(level, int | float) and not isinstance(level, bool)
             key = level if number else option_name(over, level) or value_text(level)
             points.setdefault(arm_label(rest), {}).setdefault(key, []).append(score)

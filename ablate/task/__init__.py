@@ -200,11 +200,12 @@ class Task(ABC):
         return inputs
 
     def longest(self, src: int, tgt: int) -> tuple[int, int]:
-        """Return the longest source and target, in tokens, that a model reads.
+        """Return the longest source and target, in tokens, that a model reads; 0 for sources if it
+        reads none.
 
         `src` and `tgt` are the numbers of tokens of the longest source and target of the corpus.
         """
-        return src, tgt
+        return src if self.reads_source else 0, tgt
 
     @abstractmethod
     def evaluation(self, language: str, *, thorough: bool) -> Evaluation:

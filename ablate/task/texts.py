@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import torch
@@ -43,18 +43,10 @@ class Likelihood(TokenScores):
         if self.thorough:
             sums = real.new_zeros(real.shape, dtype=torch.float64)
             sums[real] = scores.each.double()
-            self.add(batch.lines, sums.sum(1), real.sum(1))
-
-    def add(self, lines: Tensor, sums: Tensor, counts: Tensor) -> None:
-        """Add the summed nll and the number of targets of each row to the statistics of its line.
-
-        Args:
-            lines: line numbers; contexts of the same stretch of a long text have the same number.
-            sums: summed nll of each row, in nats.
-            counts: number of targets of each row.
-        """
-        for row in zip(*(x.tolist() for x in (lines, sums, counts)), strict=True):
-            _add(self.rows, *row)
+            rows = torch.stack([sums.sum(1), real.sum(1)], 1).cpu().numpy()
+            # contexts of the same stretch of a long text have the same line number
+            for line, row in zip(batch.lines.tolist(), rows, strict=True):
+                self.rows[line] = self.rows.get(line, 0.0) + row
 
     def compute(self) -> dict[str, float]:
         """Return every score by name, computed from the batches of all processes."""
@@ -69,17 +61,12 @@ class Likelihood(TokenScores):
         A row has the summed nll in nats and the number of targets. There are rows only with
         `thorough`.
         """
-        merged: dict[int, tuple[float, int]] = {}
+        merged: dict[int, Any] = {}
         for part in of_all_processes(self.rows):
-            for line, (total, count) in part.items():
-                _add(merged, line, total, count)
+            for line, row in part.items():
+                merged[line] = merged.get(line, 0.0) + row
         rows = [merged[line] for line in sorted(merged)]
         return {"nll": np.array(rows, dtype=np.float64).reshape(-1, 2)}
-
-
-def _add(rows: dict[int, tuple[float, int]], line: int, total: float, count: int) -> None:
-    before, earlier = rows.get(line, (0.0, 0))
-    rows[line] = before + total, earlier + count
 
 
 class LanguageModel(Task):
@@ -139,10 +126,6 @@ class LanguageModel(Task):
         if self.inputs is Causal:
             return Causal(tokens)
         return CausalDocuments(tokens, (tokens == EOS).cumsum(1))
-
-    def longest(self, src: int, tgt: int) -> tuple[int, int]:
-        """Return 0, because sources are not read, and the number of tokens of the longest text."""
-        return 0, tgt
 
     def evaluation(self, language: str, *, thorough: bool) -> "TextLikelihood":
         """Return the evaluation of the texts of a split."""
@@ -253,10 +236,6 @@ class MaskedLanguageModel(Task):
         random_tokens = random.integers(len(SPECIALS), self.vocabulary, len(ids))
         drawn: Bool[np.ndarray, " N"] = fate < self.masked + self.random
         return np.where(fate < self.masked, MASK, np.where(drawn, random_tokens, ids))
-
-    def longest(self, src: int, tgt: int) -> tuple[int, int]:
-        """Return 0, because sources are not read, and the number of tokens of the longest text."""
-        return 0, tgt
 
     def evaluation(self, language: str, *, thorough: bool) -> Likelihood:
         """Return an evaluation by the mean nll of the chosen tokens.

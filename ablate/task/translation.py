@@ -13,7 +13,7 @@ What to expect: evaluations report BLEU of whole translations and the nll of the
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import torch
@@ -128,18 +128,16 @@ class Translations(TokenScores):
         tokenize = bleu_tokenizer(tokenize, language)
         self.unended = TokenMean()
         self.passes = TokenMean()
-        self.bleu = CorpusBleu(Scoring(tokenize))
-        self.scores: dict[str, CorpusScore] = {"bleu": self.bleu}
+        scores: dict[str, CorpusScore] = {"bleu": CorpusBleu(Scoring(tokenize))}
         if thorough:
-            self.scores |= {
+            scores |= {
                 "bleu_tokenised": CorpusBleu(as_in_papers(language, tokenize)),
                 "chrf": CorpusChrf(),
                 "word_f1": WordScore(shared),
                 "stem_f1": WordScore(shared_stems),
                 "word_order": WordScore(order),
             }
-        # registered as modules as well, so that they move to the device
-        self.registered = nn.ModuleList(self.scores.values())
+        self.scores: Any = nn.ModuleDict(scores)
 
     def update(self, model: Model, batch: Batch, search: Search, text: Text) -> None:
         """Translate the sources of a batch; add the scores, and the nll of the references."""
@@ -194,7 +192,7 @@ class Translations(TokenScores):
 
     def doubt(self, references: Sequence[str]) -> str:
         """Return the reason why BLEU on these references would be meaningless, or ""."""
-        return doubt(self.bleu, references)
+        return doubt(self.scores["bleu"], references)
 
     def signatures(self) -> dict[str, str]:
         """Return the sacreBLEU signature of each score."""
