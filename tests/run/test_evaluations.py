@@ -16,6 +16,7 @@ TESTING = (
     "test_splits=[test,test_long]",
     "batch.test_padding=3",
     "measure=heads",
+    "metric=exact_match",
     "weights=initial",
 )
 

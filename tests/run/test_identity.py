@@ -50,6 +50,7 @@ def test_what_cannot_change_a_number_is_outside(identify, override):
         "budget.steps=99",
         "tokenizer.vocab_size=99",
         "probe=parameter_count",
+        "callbacks=early_stopping",
     ],
 )
 def test_what_can_change_a_number_is_inside(identify, override):

@@ -8,8 +8,6 @@ from pytorch_lightning.loggers.logger import Logger
 
 import ablate
 from ablate.errors import UserError
-from ablate.record.files import digest
-from ablate.record.identity import evaluation_parts, parts
 from ablate.train.resolve import resolve
 from ablate.train.run import run
 
@@ -79,14 +77,6 @@ def test_what_cannot_be_is_refused_before_any_work(compose, small, tmp_path, wor
     with pytest.raises(UserError, match=key):
         run(resolve(compose(*small, *words)))
     assert not (tmp_path / "results").exists()
-
-
-def test_only_what_is_used_is_in_the_identity(compose):
-    plain, with_metric = compose("logger=none"), compose("logger=none", "metric=exact_match")
-    stopped = compose("logger=none", "callbacks=early_stopping")
-    assert digest(parts(with_metric, "text")) == digest(parts(plain, "text"))  # it trains nothing
-    assert digest(evaluation_parts(with_metric, "")) != digest(evaluation_parts(plain, ""))
-    assert digest(parts(stopped, "text")) != digest(parts(plain, "text"))
 
 
 def test_a_model_with_an_option_of_a_folder_of_the_user(tmp_path):
