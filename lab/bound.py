@@ -3,7 +3,8 @@ noise.
 
 Let f0 be the density of two arms without an effect, whose noise is lognormal in the treatment, with
 six times the variance of the normal baseline, and f1 the density of two normal arms that differ by
-one standard deviation of a paired difference. Location and scale are integrated out of both.
+one standard deviation of a paired difference. The location is integrated out of both, and so is the
+scale, unless it is known, as it nearly is beside many normal arms.
 
 Equation: power <= a level + E1[max(0, 1 - a f0 / f1)] for every a >= 0.
 Source: Neyman and Pearson 1933; Lehmann and Romano 2005, Testing Statistical Hypotheses, chapters 6
@@ -38,37 +39,43 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the bound for each number of seeds, with its standard error.
-
-    The factor a is chosen by one half of the studies, and the bound is that of the other half.
-    """
+    """Print the bounds for each number of seeds, with their standard errors."""
     rng = np.random.default_rng(1)
     for seeds in arguments.seeds:
         baseline = rng.standard_normal((arguments.sweeps, seeds))
         other = rng.standard_normal(baseline.shape)
         treatment = CORRELATION * baseline + (1 - CORRELATION**2) ** 0.5 * other
         treatment += (2 - 2 * CORRELATION) ** 0.5
-        parts = zip(
-            *(np.array_split(x, len(x) // CHUNK) for x in (treatment, baseline)), strict=True
-        )
-        ratio = np.exp(np.concatenate([log_ratio(*part) for part in parts]))
+        parts = np.array_split(np.stack((treatment, baseline), 1), len(baseline) // CHUNK)
         level = LEVELS.get(seeds, OTHERWISE)
-        chosen, rest = np.array_split(ratio, 2)
-        tried = np.linspace(0, 20, 2001)
-        factor = min(tried, key=lambda a: a * level + np.maximum(0, 1 - a * chosen).mean())
-        power = np.maximum(0, 1 - factor * rest)
-        bound, error = factor * level + power.mean(), power.std() / len(rest) ** 0.5
-        print(f"{seeds} seeds, level {level:.1%}: power at most {bound:.1%} ± {error:.1%}")
+        for known, text in ((False, "two arms alone"), (True, "beside many normal arms")):
+            logs = [log_ratio(part[:, 0], part[:, 1], known=known) for part in parts]
+            bound, error = power_at_most(np.exp(np.concatenate(logs)), level)
+            print(f"{seeds} seeds, level {level:.1%}, {text}: at most {bound:.1%} ± {error:.1%}")
 
 
-def log_ratio(treatment: Arms, baseline: Arms) -> Float[np.ndarray, " draws"]:
-    """Return log(f0 / f1) of the runs of two arms."""
+def power_at_most(ratio: Float[np.ndarray, " draws"], level: float) -> tuple[float, float]:
+    """Return the bound and its standard error, from f0 / f1 of runs with the effect.
+
+    One half of the runs chooses the factor a, and the bound is that of the other half.
+    """
+    chosen, rest = np.array_split(ratio, 2)
+    tried = np.linspace(0, 20, 2001)
+    factor = min(tried, key=lambda a: a * level + np.maximum(0, 1 - a * chosen).mean())
+    power = np.maximum(0, 1 - factor * rest)
+    return factor * level + float(power.mean()), float(power.std()) / len(rest) ** 0.5
+
+
+def log_ratio(treatment: Arms, baseline: Arms, *, known: bool) -> Float[np.ndarray, " draws"]:
+    """Return log(f0 / f1) of the runs of two arms; if the scale is `known`, it is 1."""
     both = np.concatenate((treatment, baseline), 1)
-    middle, width = baseline.mean(1, keepdims=True), both.std(1, keepdims=True)
+    middle = baseline.mean(1, keepdims=True)
+    width = 1.0 if known else both.std(1, keepdims=True)
+    log_scales = np.zeros(1) if known else LOG_SCALES
     t, b = ((x - middle) / width for x in (treatment, baseline))
-    scale = np.exp(LOG_SCALES)[None, :, None, None]
+    scale = np.exp(log_scales)[None, :, None, None]
     t, b = (x[:, None, None, :] / scale - SHIFTS[:, None] for x in (t, b))
-    measure = LOG_SCALES[:, None] * (1 - both.shape[1])
+    measure = log_scales[:, None] * (1 - both.shape[1])
     null, alternative = (_log_integral(f(t, b) + measure) for f in (skewed, normal))
     return null - alternative
 

@@ -1,6 +1,7 @@
 """The generated pages are those of the code and of the evidence."""
 
 import dataclasses
+import json
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,14 @@ def test_the_readme_is_short_and_shows_the_picture():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(readme.splitlines()) <= 90
     assert picture.PICTURE.as_posix() in readme
+
+
+def test_the_page_of_modern_claims_has_the_intervals_of_its_report():
+    page = (ROOT / "docs/explanation/modern.md").read_text(encoding="utf-8")
+    verdict = (ROOT / "experiments/modern_confirmation/verdict.json").read_text(encoding="utf-8")
+    for claim in json.loads(verdict)["claims"][1:]:  # the first is the check
+        a, b = claim["interval"]
+        assert any(f"({x:.3f} to {y:.3f})" in page for x, y in ((a, b), (-b, -a))), claim["id"]
 
 
 def test_every_key_of_the_schema_is_there_with_a_meaning():
