@@ -128,7 +128,8 @@ def draw_curves(curves: Curves) -> Figure:
     for axes, metric in zip(panels, metrics, strict=True):
         for arm, by_seed in curves.items():
             seeds = curve_table(by_seed, metric)
-            (line,) = axes.plot(seeds.index, seeds.mean(axis=1), label=arm)
+            marker = "o" if len(seeds) == 1 else None  # a line of one point is invisible
+            (line,) = axes.plot(seeds.index, seeds.mean(axis=1), label=arm, marker=marker)
             low, high, colour = seeds.min(axis=1), seeds.max(axis=1), line.get_color()
             axes.fill_between(seeds.index, low, high, color=colour, alpha=0.18, linewidth=0)
         axes.set(xlabel="optimiser steps", ylabel=metric_of(metric).axis.replace(" (", "\n("))

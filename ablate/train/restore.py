@@ -186,6 +186,7 @@ def trained_model(run: Any, results: Path, trust: Iterable[str]) -> Model:
     folder = next((path for path in folders if (path / "weights.pt").is_file()), None)
     if folder is None:
         raise UserError(f"{results / 'runs'} has no trained run {name}")
+    search_current_folder()
     return restore(folder, {}, [*trust]).model
 
 

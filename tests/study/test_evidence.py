@@ -12,7 +12,7 @@ import pytest
 from ablate.errors import UserError
 from ablate.evidence.checks import ANALYSIS_LOG, PARTS, read_parts, write_about
 from ablate.evidence.folder import Evidence, bleu
-from ablate.evidence.gather import _origin, _training, kept, tuning_run
+from ablate.evidence.gather import _origin, kept, training_curve_of, tuning_run
 from ablate.evidence.outcome import value
 from ablate.verdict.conclude import conclude
 from ablate.verdict.study_checks import load_evidence
@@ -186,11 +186,11 @@ def test_a_curve_of_training_has_two_dozen_points_at_most(tmp_path, lines, steps
     ]
     text = "".join(f"{json.dumps(line)}\n" for line in [*logged, {"step": 75, "val/nll": 1.0}])
     (tmp_path / "metrics.jsonl").write_text(text)
-    curve = _training(tmp_path)
+    curve = training_curve_of(tmp_path)
     assert curve["step"] == list(steps)
     assert curve["train/nll"][-1] == float(f"{1 / lines:.4g}")
     (tmp_path / "metrics.jsonl").write_text("")
-    assert _training(tmp_path) == {}
+    assert training_curve_of(tmp_path) == {}
 
 
 def test_a_probe_keeps_all_digits_as_some_values_differ_in_the_last_ones():
