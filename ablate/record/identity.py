@@ -375,8 +375,8 @@ FIELD = re.compile("^(Name|Version): (.*)$", re.MULTILINE)  # in the file of a p
 @functools.cache
 def packages() -> dict[str, str]:
     """Return the versions of all installed packages."""
-    found = importlib.metadata.distributions()
-    texts = (one.read_text("METADATA") or one.read_text("PKG-INFO") or "" for one in found)
+    installed = importlib.metadata.distributions()
+    texts = (each.read_text("METADATA") or each.read_text("PKG-INFO") or "" for each in installed)
     # the library parses the description of each package, too, which takes a tenth of a second
     heads = (dict(FIELD.findall(text.partition("\n\n")[0])) for text in texts)
     return {head["Name"]: head["Version"] for head in heads if len(head) == 2}

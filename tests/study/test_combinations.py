@@ -79,7 +79,7 @@ def test_errors_cover_the_choice_of_the_text():
 
 
 def test_a_text_without_effect_adds_nothing():
-    """What blocks of a run vary by chance is in the errors over recipes already."""
+    """The errors over recipes contain the chance variation of blocks within runs already."""
     blocks = np.random.default_rng(0).standard_normal((len(RUNS.levels), 400))
     scores = np.concatenate((blocks.mean(1, keepdims=True), blocks), 1)
     recipes_alone = average_effects(RUNS, scores)

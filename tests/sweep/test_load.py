@@ -90,10 +90,10 @@ def test_curves_have_a_row_for_every_validation(tmp_path, compose, small):
     from ablate.train.resolve import resolve
     from ablate.train.run import run
 
-    run(resolve(compose(*small)))
+    run(resolve(compose(*small, "trainer.log_every_n_steps=2")))
     curves = ablate.load(tmp_path / "results", curves=True)
     assert list(curves.columns[:5]) == ["experiment", "arm", "seed", "status", "identity"]
-    assert list(curves.step) == [2, 4]
+    assert list(curves.step) == [2, 4] and curves["train/nll"].notna().all()
     curves.to_csv(tmp_path / "curves.csv", index=False)
     first, *rows = (tmp_path / "curves.csv").read_text().splitlines()
     assert first.startswith("experiment,arm,seed,status,identity,step,val/nll")
