@@ -1,4 +1,4 @@
-"""Return verdicts on a table of runs that other programs made.
+"""Return verdicts on a table of runs that other programs made, or on a sweep in another metric.
 
 The runs become evidence, and the question about them becomes the claims of a study, which are
 judged as for a sweep.
@@ -7,6 +7,7 @@ judged as for a sweep.
 import io
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,13 +18,13 @@ import pandas as pd
 from ablate.config import combinations, study
 from ablate.config.labels import use_labels
 from ablate.console import make_console
-from ablate.errors import UserError
+from ablate.errors import UserError, likely
 from ablate.evidence.folder import Evidence
 from ablate.evidence.sources import read
 from ablate.evidence.tables import Row, Source
 from ablate.evidence.types import Levels, Reason, reason
-from ablate.metric import RESULT
-from ablate.phrases import listed
+from ablate.metric import RESULT, metric_of
+from ablate.phrases import in_sentence, listed
 from ablate.record.files import finite
 from ablate.referee.question import Claim, Question, question_of, read_question
 from ablate.referee.runs import Rows, Runs, alike, number_of, numbers, runs_of, texts
@@ -35,9 +36,11 @@ from ablate.words.answer import statement, with_words
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WIDTH = 100_000  # of the text of a verdict, so that no line is broken
+WIDTH = 100_000  # of a printed verdict, so that no line is broken
 ALL_RUNS = "all runs"  # the only arm of a table without a column of arms
 MOST_NAMED = 5  # largest number of columns in a sentence
+CONTRAST = ("treatment", "baseline", "where", "minus")  # keys of a claim that name its runs
+OF_SWEEP = ("metric", "better", "kind", "margin", "alpha")  # what a question about a sweep may set
 FIELDS = ("id", "kind", "margin", "tolerance", "margin_reason", "source", "over", "scale")
 # fields of a sweep's run that a table does not have
 UNKNOWN = {
@@ -62,10 +65,7 @@ class Comparison:
         return file.getvalue().strip()
 
     def to_dict(self) -> Row:
-        """Return everything as plain data, as in verdict.json.
-
-        The "effect" of a claim is positive if the treatment is better.
-        """
+        """Return everything as plain data, as in verdict.json. A positive effect is better."""
         return finite(dict(self.verdict))
 
     def to_frame(self) -> pd.DataFrame:
@@ -105,6 +105,35 @@ def judge(runs: Any, study: str | PathLike[str] | Mapping[str, object]) -> Compa
     if isinstance(study, Mapping):
         return _compare(runs, question_of(study))
     return _compare(runs, read_question(Path(study).expanduser()))
+
+
+def compare_sweep(evidence: Evidence, asked: Row) -> Comparison:
+    """Return the verdicts on the arms that a sweep compares, in a metric that was chosen after the
+    runs, so that they are exploratory. `asked` has values of the keys in `OF_SWEEP`.
+
+    Raises:
+        UserError: another key is given, or no run has the metric.
+    """
+    if other := asked.keys() - {*OF_SWEEP}:
+        options = listed([f"--{name}" for name in OF_SWEEP])
+        raise UserError(f"{min(other)}: a sweep has its own arms and pairs; it takes {options}")
+    use_labels(evidence.registration.get("labels", {}))
+    metrics = sorted({metric for run in evidence.runs for metric in run["metrics"]})
+    if (metric := str(asked.get("metric"))) not in metrics:
+        raise UserError(f"metric={metric}: {likely(metric, metrics)}")
+    about, claims = metric_of(metric), dict[str, Row]()
+    for claim in evidence.study["claims"]:
+        arms: Row = {key: claim[key] for key in CONTRAST}
+        if arms["treatment"] and arms["baseline"]:
+            question = question_of({"better": about.better, **asked, **arms})
+            chosen = question.claims[0].model_dump(include={"kind", "margin"})
+            entry = {**study.USUAL[study.Claim], **chosen, **arms, "id": claim["id"], "source": ""}
+            entry |= {"metric": metric, "alpha": question.alpha, "better": question.better}
+            named = statement({**entry, "target": None, "measures": about.named}, in_sentence)
+            claims.setdefault(str(arms), {**entry, "statement": named})
+    later: Any = {"study": {**evidence.study, "claims": [*claims.values()]}}
+    later["registration"] = {**evidence.registration, "hash": ""}
+    return Comparison(replace(evidence, **later))
 
 
 def _compare(runs: Any, question: Question) -> Comparison:

@@ -41,7 +41,7 @@ OPENINGS = {  # by verdict and grade; by kind and verdict, where a kind has its 
     "non_inferiority refuted": "Refuted: worse by an amount that matters",
 }
 STATEMENTS = {  # of claims about a table of runs
-    "superiority": "{treatment} has a {better} {metric} than {baseline}",
+    "superiority": "{metric} is {better} with {treatment} than with {baseline}",
     "equivalence": "{treatment} and {baseline} have the same {metric}",
     "non_inferiority": "{treatment} loses nothing that matters against {baseline}",
     "stability": "Fewer runs of {treatment} fail than of {baseline}",

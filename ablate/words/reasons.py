@@ -25,7 +25,7 @@ BOUNDS = {
 }
 TEMPLATES = {  # `Words` formats the values of a code
     # how the study differs from the registered study
-    "not_registered": f"The study was not registered before its runs; {EXPLORATORY}.",
+    "not_registered": f"The question was not registered before the runs; {EXPLORATORY}.",
     "registration_changed": "The form in registered.json is not the one that was registered (hash "
     f"{{hash}}); {EXPLORATORY}.",
     "registration_missing": f"registered.json is missing (hash {{hash}}); {EXPLORATORY}.",

@@ -1,7 +1,7 @@
 """Compare arms of runs that were trained elsewhere: a verdict from a table of runs.
 
 SOURCE is a CSV, TSV, JSONL or Parquet file; a folder of TensorBoard or Lightning;
-wandb://ENTITY/PROJECT; or the folder of a sweep, whose own question needs no options.
+wandb://ENTITY/PROJECT; or the folder of a sweep, which needs no option, or only --metric.
 docs/howto/referee.md explains how to compare runs of your own.
 
 example:
@@ -65,17 +65,16 @@ def run(arguments: argparse.Namespace) -> None:
         UserError: the source cannot be read, or no statistical rule can answer the question.
     """
     from ablate.evidence.checks import ABOUT
-    from ablate.referee.compare import compare
+    from ablate.referee.compare import compare, compare_sweep
 
-    runs, folder = arguments.source, Path(arguments.source).expanduser()
-    if (folder / ABOUT).is_file():
-        if not asked(arguments):
-            judge.run(argparse.Namespace(**vars(arguments), study=None, tables=None))
-            return
-        from ablate.sweep.load import frame  # imports pandas
+    if not (Path(arguments.source).expanduser() / ABOUT).is_file():
+        judge.show(compare(arguments.source, **asked(arguments)), arguments)
+    elif given := asked(arguments):
+        from ablate.sweep.load import evidence_to_judge
 
-        runs = frame(folder, curves=False)
-    judge.show(compare(runs, **asked(arguments)), arguments)
+        judge.show(compare_sweep(evidence_to_judge(arguments.source), given), arguments)
+    else:
+        judge.run(argparse.Namespace(**vars(arguments), study=None, tables=None))
 
 
 def _names(text: str) -> list[str]:
