@@ -22,7 +22,7 @@ from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
 from ablate.config.location import catalogue_folders, search_catalogue
-from ablate.config.screen import FACTOR, variants
+from ablate.config.screen import FACTOR, is_combinations, variants
 from ablate.errors import UserError
 
 
@@ -140,11 +140,11 @@ class AblateSweeper(basic_sweeper.BasicSweeper):
         random.seed(0)  # workers and a resumed sweep must give equal numbers to equal jobs
         batches = super().split_arguments(overrides, None)
         random.setstate(state)
-        from ablate.config.combinations import runs_in  # imports NumPy
+        if is_combinations(self.config):  # a recipe and its seed belong together
+            from ablate.config.combinations import runs_in  # imports NumPy
 
-        if runs := runs_in(self.config):  # a recipe and its seed belong together
             third = self.config.study.third
-            runs = [run for run in runs if third in (None, run.third)]
+            runs = [run for run in runs_in(self.config) if third in (None, run.third)]
             pairs = [[f"{FACTOR}={run.name}", f"seed={run.seed}"] for run in runs]
             batches = [[*with_recipes(batch, pairs)] for batch in batches]
         if not any(batches):

@@ -352,7 +352,7 @@ def run_cells_here(patch):
     A process of its own imports for seconds; tests/package starts such ones.
     """
     from ablate.engine import Local
-    from ablate.sweep import task
+    from ablate.sweep import cell
 
     def run_in_child(execute, *arguments):
         try:
@@ -370,8 +370,8 @@ def run_cells_here(patch):
 
     patch.setattr(Local, "started", lambda self, config: nullcontext())
     patch.setattr(Local, "submit", submit)
-    patch.setattr(task, "run_in_child", run_in_child)
+    patch.setattr(cell, "run_in_child", run_in_child)
     for name in ("write_output_to", "end_with_parent"):
-        patch.setattr(task, name, lambda *arguments: None)
+        patch.setattr(cell, name, lambda *arguments: None)
     main = sys.modules["__main__"]  # what a run says of it goes with the test
     patch.setattr(main, "__spec__", main.__spec__)

@@ -1,36 +1,54 @@
-"""The config of a run in a sweep (a cell: one arm with one seed), and the file of its outcome.
+"""A run of a sweep (a cell: one arm with one seed): its config, its execution in a new process
+(`RunTask`), and the file of its outcome.
 
-`check_apart` makes sure that no two arms are mistaken for one another.
+A run is done once the sweep has a file with its outcome. While a process executes a run, it holds
+the lock of its training, so no other process, of this or another sweep, trains the same weights.
+If the process dies, the operating system releases the lock.
 """
 
 import copy
 import json
+import os
 import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+import signal
+import sys
+import time
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, cast
 
+from hydra._internal.config_loader_impl import get_overrides_dirname
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
+from hydra.core.utils import run_job, setup_globals
+from hydra.types import HydraContext
 from omegaconf import Container, DictConfig, OmegaConf, open_dict, read_write
 
-from ablate.config import leaves
-from ablate.errors import UserError
+from ablate.engine import (
+    act_as_command,
+    end_children,
+    end_with_parent,
+    limit_threads,
+    run_in_child,
+    write_output_to,
+)
 from ablate.evidence.gather import CONFIG_DIR
 from ablate.evidence.registration import OF_DESIGN, study_hash
 from ablate.evidence.types import Levels, Study
 from ablate.metric import metric_of
 from ablate.record import results
-from ablate.record.files import digest
+from ablate.record.files import digest, take
 from ablate.record.identity import parts
-from ablate.record.label import key, levels, makes_arms, say, value_text
+from ablate.record.label import levels
 
 SEED = re.compile(r"seed=\d+")
-MOST = 3  # maximum number of keys named in a message
-NONE = "no such key"
 Overrides = tuple[str, ...]
+HELD_SECONDS = 1.0  # interval for checking whether another process still executes a run
+# Exit statuses of a run that was interrupted: it has saved its state, and did not fail.
+# multiprocessing reports 255 if a signal to the whole group has ended the server of the processes.
+INTERRUPTED = {255, *(end for n in (signal.SIGTERM, signal.SIGINT) for end in (128 + n, -n))}
 # keys of a study that are dropped if unused
 UNUSED = ("baseline_seeds", "match", "figures", "screen", "exploratory", *OF_DESIGN)
 # keys of a claim that are dropped if unused, so that the hash of older studies is unchanged
@@ -131,11 +149,9 @@ class Cell:
                     OmegaConf.update(config, override.key_or_group, override.value())
             node.overrides.task = [*self.overrides]
             node.job.id, node.job.num = str(self.number), self.number
-            form = node.job.config.override_dirname
-            kept = sorted(
-                str(x.input_line) for x in parsed if x.key_or_group not in form.exclude_keys
+            node.job.override_dirname = get_overrides_dirname(
+                parsed, **node.job.config.override_dirname
             )
-            node.job.override_dirname = form.item_sep.join(kept).replace("=", form.kv_sep)
         return config
 
     @cached_property
@@ -197,81 +213,10 @@ def _parse(word: str) -> Override:
     return OverridesParser.create().parse_override(word)
 
 
-def check_apart(cells: Sequence[Cell]) -> None:
-    """Check that runs with equal levels differ only in their seeds.
-
-    Raises:
-        UserError: two runs of an arm differ in a config key other than the seed; an arm has the
-            same seed twice; or two levels are equal in Python but differ in type.
-    """
-    arms: dict[str, Cell] = {}
-    for cell in first_of_each(cells, lambda cell: without_seed(cell.overrides)):
-        other = arms.setdefault(key(cell.levels), cell)
-        if other is not cell:
-            _check_alike(other, cell)
-    _check_once(cells)
-    if cells and cells[0].arm.study is not None:
-        _check_unequal(list(arms.values()))
-
-
-def _check_alike(first: Cell, second: Cell) -> None:
-    """Raise UserError if two runs of the same arm have different configs, apart from the seed."""
-    values, later = _values(first), _values(second)
-    differing = [k for k in {**values, **later} if values.get(k) != later.get(k)]
-    if differing:
-        named = [f"{k} ({values.get(k, NONE)}, {later.get(k, NONE)})" for k in differing]
-        more = f" and {len(named) - MOST} more keys" if len(named) > MOST else ""
-        raise UserError(
-            f"cells {first.number} and {second.number} would be pooled as one arm "
-            f"({say(first.levels)}), but they differ in {', '.join(named[:MOST])}{more}: make "
-            "one of these keys a factor, or run two sweeps"
-        )
-
-
-def _values(cell: Cell) -> dict[str, str]:
-    """Return the config values that can change a result, without the seed, as text by dotted key.
-
-    Interpolations are not resolved, because they may depend on the seed.
-    """
-    return {k: value_text(value) for k, value in leaves(cell.arm).items() if makes_arms(k)}
-
-
-def _check_once(cells: Iterable[Cell]) -> None:
-    """Raise UserError if a sweep has the same arm with the same seed twice.
-
-    Without a study, the same seed may occur once in each replicate (a numbered set of seeds).
-    """
-    first: dict[str, Cell] = {}
-    for cell in cells:
-        replicate = cell.arm.replicate if cell.arm.study is None else None
-        other = first.setdefault(key({"a": cell.levels, "s": [cell.seed, replicate]}), cell)
-        if other is not cell:
-            raise UserError(
-                f"cells {other.number} and {cell.number} are one arm with one seed "
-                f"({' '.join(cell.overrides)}); a sweep has each arm with each seed once"
-            )
-
-
-def _check_unequal(arms: Sequence[Cell]) -> None:
-    """Raise UserError for levels that are equal in Python (1, 1.0 and true) but differ in type."""
-    for number, cell in enumerate(arms):
-        for other in arms[:number]:
-            for factor, level in other.levels.items():
-                rival = cell.levels.get(factor)
-                if rival == level and key({"": rival}) != key({"": level}):
-                    raise UserError(
-                        f"{factor} has the levels {value_text(level)} and {value_text(rival)}, "
-                        "which a claim cannot tell apart: give one of them another value"
-                    )
-
-
 def plain_study(config: DictConfig) -> Study:
     """Return the study in a config as plain data, with all interpolations resolved."""
-    whole: Any = OmegaConf.to_container(config, resolve=False)
-    whole.pop("hydra", None)  # it has nodes that only a job can resolve
-    tree: Any = OmegaConf.to_container(OmegaConf.create(whole), resolve=True)
-    study = tree["study"]
-    for claim in filter(lambda claim: isinstance(claim, dict), study["claims"]):
+    study: Any = OmegaConf.to_container(config.study, resolve=True)
+    for claim in study["claims"]:
         exact = claim["kind"] == "exact"  # `better` says what its tolerance limits
         claim["better"] = claim["better"] or _direction("" if exact else claim["metric"], "higher")
     if tune := study["tune"]:
@@ -291,13 +236,11 @@ def used(study: dict[str, Any]) -> Study:
     claims = [
         {key: value for key, value in claim.items() if value or key not in OPTIONAL}
         for claim in study["claims"]
-        if isinstance(claim, dict)
     ]
     used_keys = {key: v for key, v in study.items() if v or key not in UNUSED}
     used_keys.pop("third", None)  # which runs to train, but not part of the question
     if not study.get("design"):
         used_keys = {key: v for key, v in used_keys.items() if key not in OF_DESIGN}
-    claims = claims if len(claims) == len(study["claims"]) else study["claims"]
     return cast(Study, {**used_keys, "claims": claims})
 
 
@@ -319,3 +262,85 @@ def write_link(cell: Cell, outcome: results.Result) -> None:
             value = OmegaConf.select(config, tune["key"])
             about["tuned"] = {"key": tune["key"], "value": value}
     results.write_link(cell.link, cast(results.Link, {**about, **outcome}))
+
+
+@dataclass(frozen=True)
+class RunTask:
+    """A function that trains one run of a sweep, and that an engine can call on any machine.
+
+    `folder` is the working folder, and `path` the import path, of the process that made the task.
+    """
+
+    context: HydraContext
+    cell: Cell
+    folder: str = field(default_factory=os.getcwd)
+    path: tuple[str, ...] = field(default_factory=lambda: tuple(sys.path))
+
+    def __call__(self, place: Callable[[], None] | None = None) -> bool:
+        """Execute the run unless it is done, or another process executes it; return whether the run
+        was executed.
+
+        The process of the run calls `place` first, which chooses its GPUs and cores.
+        """
+        os.chdir(self.folder)  # on another machine, the current folder may differ
+        sys.path[:] = self.path
+        limit_threads(self.cell.arm.threads)
+        lock = take(Path(self.cell.arm.paths.results) / "locks" / f"{self.cell.training}.lock")
+        if lock is None:
+            time.sleep(HELD_SECONDS)
+            return False
+        with lock:
+            if self.cell.link.exists():
+                return False
+            status = run_in_child(execute, self.context, self.cell, place)
+            if status not in INTERRUPTED and not self.cell.link.exists():
+                fail(self.cell, f"the process ended with status {status}")  # it was killed
+            return True
+
+    def checkpoint(self) -> Any:
+        """End the run, and return the submission of a job that continues it.
+
+        submitit calls this method before the time limit of a job, and when Slurm preempts the job.
+        """
+        import submitit
+
+        end_children()
+        return submitit.helpers.DelayedSubmission(self)
+
+
+def fail(cell: Cell, error: str) -> None:
+    """Store that a run failed."""
+    write_link(cell, {"status": "failed", "error": error})
+
+
+def execute(context: HydraContext, cell: Cell, place: Callable[[], None] | None) -> None:
+    """Execute a run with its output in a file; a failed run also raises its error.
+
+    Args:
+        context: Hydra's context.
+        cell: the run.
+        place: chooses the GPUs and cores of this process; None for all.
+    """
+    if place is not None:
+        place()
+    log = Path(cell.arm.hydra.sweep.dir, "logs", f"{cell.number:04d}.log").resolve()
+    log.parent.mkdir(parents=True, exist_ok=True)
+    write_output_to(log)
+    end_with_parent()
+    setup_globals()
+    act_as_command("ablate.__main__", cell.argv)
+    from ablate.train.resolve import resolve
+    from ablate.train.run import run
+
+    done = run_job(
+        task_function=lambda config: run(resolve(config)),
+        config=cell.config,
+        job_dir_key="hydra.sweep.dir",
+        job_subdir_key="hydra.sweep.subdir",
+        hydra_context=context,
+    )
+    try:
+        write_link(cell, done.return_value)
+    except Exception as error:
+        fail(cell, f"{type(error).__name__}: {error}")
+        raise

@@ -11,12 +11,14 @@ module saves work as follows:
 - Arms that combine the same changes share the changes (`_composer`).
 
 The resulting configs are equal to the configs that Hydra composes (tests/sweep/test_compose.py).
+`check_apart` makes sure that no two arms are mistaken for one another.
 """
 
 import copy
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,11 +29,15 @@ from hydra.core.utils import setup_globals
 from hydra.types import HydraContext
 from omegaconf import DictConfig, OmegaConf, flag_override, open_dict, read_write
 
+from ablate.config import leaves
 from ablate.config.settle import settle
+from ablate.errors import UserError
 from ablate.evidence.registration import arms_of
 from ablate.evidence.types import Study, Tune
+from ablate.record.label import key as text_key
+from ablate.record.label import makes_arms, say, value_text
 from ablate.record.results import Fingerprints
-from ablate.sweep.cell import SEED, Cell, Overrides
+from ablate.sweep.cell import SEED, Cell, Overrides, first_of_each, without_seed
 
 if TYPE_CHECKING:  # torch, which --help does not need
     from ablate.train.job import Job
@@ -45,6 +51,8 @@ SETTLED = ("budget.", "schedule.", "trainer.", "study.", "batch.", "data.", "tok
 # nodes with the overrides of a run, which are set for each run
 OF_RUN = {("hydra", "overrides"), ("hydra", "job", "override_dirname")}
 CHOICES = ("hydra", "runtime", "choices")
+MOST = 3  # maximum number of keys named in a message
+NONE = "no such key"
 SEVERAL = 2  # arms for each chosen option, from which changes are composed once
 
 
@@ -307,3 +315,70 @@ def _differences(first: Any, other: Any, path: Keys = ()) -> Iterator[tuple[Keys
 
 def _text(node: Any) -> str:
     return OmegaConf.to_yaml(OmegaConf.create({"node": node}))
+
+
+def check_apart(cells: Sequence[Cell]) -> None:
+    """Check that runs with equal levels differ only in their seeds.
+
+    Raises:
+        UserError: two runs of an arm differ in a config key other than the seed; an arm has the
+            same seed twice; or two levels are equal in Python but differ in type.
+    """
+    arms: dict[str, Cell] = {}
+    for cell in first_of_each(cells, lambda cell: without_seed(cell.overrides)):
+        other = arms.setdefault(text_key(cell.levels), cell)
+        if other is not cell:
+            _check_alike(other, cell)
+    _check_once(cells)
+    if cells and cells[0].arm.study is not None:
+        _check_unequal(list(arms.values()))
+
+
+def _check_alike(first: Cell, second: Cell) -> None:
+    """Raise UserError if two runs of the same arm have different configs, apart from the seed."""
+    values, later = _values(first), _values(second)
+    differing = [k for k in {**values, **later} if values.get(k) != later.get(k)]
+    if differing:
+        named = [f"{k} ({values.get(k, NONE)}, {later.get(k, NONE)})" for k in differing]
+        more = f" and {len(named) - MOST} more keys" if len(named) > MOST else ""
+        raise UserError(
+            f"cells {first.number} and {second.number} would be pooled as one arm "
+            f"({say(first.levels)}), but they differ in {', '.join(named[:MOST])}{more}: make "
+            "one of these keys a factor, or run two sweeps"
+        )
+
+
+def _values(cell: Cell) -> dict[str, str]:
+    """Return the config values that can change a result, without the seed, as text by dotted key.
+
+    Interpolations are not resolved, because they may depend on the seed.
+    """
+    return {k: value_text(value) for k, value in leaves(cell.arm).items() if makes_arms(k)}
+
+
+def _check_once(cells: Iterable[Cell]) -> None:
+    """Raise UserError if a sweep has the same arm with the same seed twice.
+
+    Without a study, the same seed may occur once in each replicate (a numbered set of seeds).
+    """
+    first: dict[str, Cell] = {}
+    for cell in cells:
+        replicate = cell.arm.replicate if cell.arm.study is None else None
+        other = first.setdefault(text_key({"a": cell.levels, "s": [cell.seed, replicate]}), cell)
+        if other is not cell:
+            raise UserError(
+                f"cells {other.number} and {cell.number} are one arm with one seed "
+                f"({' '.join(cell.overrides)}); a sweep has each arm with each seed once"
+            )
+
+
+def _check_unequal(arms: Sequence[Cell]) -> None:
+    """Raise UserError for levels that are equal in Python (1, 1.0 and true) but differ in type."""
+    for first, second in combinations(arms, 2):
+        for factor, level in first.levels.items():
+            rival = second.levels.get(factor)
+            if rival == level and text_key({"": rival}) != text_key({"": level}):
+                raise UserError(
+                    f"{factor} has the levels {value_text(level)} and {value_text(rival)}, which "
+                    "a claim cannot tell apart: give one of them another value"
+                )

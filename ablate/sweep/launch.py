@@ -33,10 +33,9 @@ from ablate.record.identity import source_hash
 from ablate.record.label import run_key
 from ablate.record.results import Link, executed_source, read_link
 from ablate.sweep.begin import alone, conclude, once, register_study
-from ablate.sweep.cell import Cell
+from ablate.sweep.cell import Cell, RunTask, fail
 from ablate.sweep.compose import PlannedSweep, compose
 from ablate.sweep.runs import plan_runs
-from ablate.sweep.task import RunTask, fail
 from ablate.sweep.tuning import WIDENINGS, tuned_jobs, wider_jobs
 from ablate.verdict.conclude import needed
 

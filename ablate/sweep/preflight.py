@@ -35,15 +35,8 @@ from ablate.record.label import SEEDS, is_below, key, place
 from ablate.record.results import Fingerprints
 from ablate.record.training import Record
 from ablate.seeding import seed_dropout, seed_of
-from ablate.sweep.cell import (
-    Cell,
-    Overrides,
-    check_apart,
-    first_of_each,
-    plain_study,
-    without_seed,
-)
-from ablate.sweep.compose import Checked
+from ablate.sweep.cell import Cell, Overrides, first_of_each, plain_study, without_seed
+from ablate.sweep.compose import Checked, check_apart
 from ablate.task import Task
 from ablate.train.compatibility import check_inputs, check_lengths
 from ablate.train.job import Job, build_model, make_model, prepare_data

@@ -12,7 +12,7 @@ from ablate.config.location import leave_current_folder
 
 leave_current_folder()
 identity = import_module("ablate.record.identity")
-for name in ("ablate.sweep.task", *identity.ENTRY_MODULES):
+for name in ("ablate.sweep.cell", *identity.ENTRY_MODULES):
     import_module(name)
 # cached here, because hashing the source takes a third of a second
 identity.source_hashes(identity.ENTRY_MODULES)

@@ -13,8 +13,7 @@ from ablate.config.location import CONF
 from ablate.errors import UserError
 from ablate.evidence.checks import check_arms
 from ablate.record.label import key, say, value_text
-from ablate.sweep.cell import check_apart
-from ablate.sweep.compose import compose
+from ablate.sweep.compose import check_apart, compose
 
 # what is swept, and a value of it per arm
 SWEEPS = [

@@ -73,11 +73,11 @@ class Here(Engine):
 @pytest.fixture
 def processes(monkeypatch):
     """Let a function of the cell say how the process of a run ends."""
-    monkeypatch.setattr("ablate.sweep.task.HELD_SECONDS", 0.01)
+    monkeypatch.setattr("ablate.sweep.cell.HELD_SECONDS", 0.01)
 
     def end_as(end):
         monkeypatch.setattr(
-            "ablate.sweep.task.run_in_child", lambda _, context, cell, place: end(cell)
+            "ablate.sweep.cell.run_in_child", lambda _, context, cell, place: end(cell)
         )
 
     return end_as
