@@ -70,7 +70,7 @@ class Entry:
     def text(self) -> str:
         """The claim with its document and factors, and its experiments with their sentences."""
         tested = (f"{each.experiment} {each.answer['statement']}" for each in self.findings)
-        return "\n".join([*map(str, astuple(self.claim)), *tested]).lower()
+        return "\n".join([*map(str, astuple(self.claim)), *tested])
 
     @property
     def outside(self) -> bool:
@@ -110,7 +110,8 @@ def count(entries: Iterable[Entry]) -> dict[str, int]:
 
 
 def pick(entries: list[Entry], state: str | None, words: Sequence[str]) -> list[Entry]:
-    """Return the claims that contain all words, ignoring case, and have a headline.
+    """Return the claims that contain all words, ignoring case and hyphens, and have a headline;
+    first those whose own sentence contains the most words.
 
     Args:
         entries: the whole ledger.
@@ -118,12 +119,21 @@ def pick(entries: list[Entry], state: str | None, words: Sequence[str]) -> list[
         words: words that the claim, its document, or the name of an experiment or a sentence that
             it tested must contain.
     """
-    return [
+
+    def found(text: str) -> int:
+        return sum(_plain(word) in _plain(text) for word in words)
+
+    picked = [
         entry
         for entry in entries
         if state in (None, entry.verdict, TESTED if entry.findings else None)
-        and all(word.lower() in entry.text for word in words)
+        and found(entry.text) == len(words)
     ]
+    return sorted(picked, key=lambda entry: -found(entry.claim.statement))
+
+
+def _plain(text: str) -> str:
+    return text.lower().replace("-", "")
 
 
 def limits(headline: Headline) -> list[str]:

@@ -43,7 +43,7 @@ def test_without_words_a_line_for_each_subject_counts_its_answers(ask, verdict):
     assert len(output) < 20 and any(line.endswith(": 1 supported") for line in output)
 
 
-@pytest.mark.parametrize("words", [["warm-up"], ["pre-ln", "WARM-UP"]])
+@pytest.mark.parametrize("words", [["warm-up"], ["pre-ln", "WARMUP"]])
 def test_a_search_shows_the_sentence_that_an_experiment_tested(ask, verdict, words):
     """The README quotes a sentence that no document states, beside a claim of a document."""
     quoted = "Without learning-rate warm-up, Pre-LN reaches a higher BLEU than Post-LN."
@@ -68,6 +68,6 @@ def test_a_search_shows_the_sentence_that_an_experiment_tested(ask, verdict, wor
 def test_filters(ask, verdict, filters, amount):
     verdict("experiments/experiment_a", {CLAIM: "supported"})
     status, output, _ = ask(*filters)
-    assert status == 0
-    shown = int(output.splitlines()[-1].split()[0])
+    assert status == (2 if amount == 0 else 0)
+    shown = int(["0", *output.splitlines()][-1].split()[0])
     assert shown == amount or (amount is None and 0 < shown < ALL)

@@ -5,13 +5,14 @@ the claims that match all of them, with the size of each effect and the report.
 
 example:
   ablate ledger
-  ablate ledger warm-up pre-ln
+  ablate ledger rotary
 """
 
 import argparse
 import sys
 
 from ablate.cli.parser import FOLDER, Parser, one_of
+from ablate.errors import UserError
 
 NO_CATALOGUE = (
     "no catalogue of claims here: work in a clone of the repository of ablate, whose folder "
@@ -38,7 +39,11 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the summary, or the claims that match the filters."""
+    """Print the summary, or the claims that match the filters.
+
+    Raises:
+        UserError: no claim matches the filters.
+    """
     from rich.text import Text
 
     from ablate.config.location import catalogue
@@ -50,6 +55,9 @@ def run(arguments: argparse.Namespace) -> None:
         print(f"ablate ledger: {NO_CATALOGUE}", file=sys.stderr)
     entries = read_entries(folder)
     picked = pick(entries, arguments.state, arguments.words)
+    if entries and not picked:
+        asked = " and ".join(filter(None, [*arguments.words, arguments.state]))
+        raise UserError(f"no claim of {len(entries)} matches {asked}; give fewer words")
     console = make_console()
     listed = bool(arguments.state or arguments.words or arguments.all)
     for line in lines(picked) if listed else subjects(entries):
