@@ -21,7 +21,7 @@ from ablate.report.content import comparable
 from ablate.report.draw import style
 from ablate.report.figures import figures
 from ablate.verdict.types import Verdict
-from ablate.wandb.connection import ANALYSIS, EVIDENCE, LOGGER, finish, names, start
+from ablate.wandb.connection import ANALYSIS, EVIDENCE, LOGGER, names, start
 from ablate.words.answer import graded
 
 DOTS = 120  # resolution of a figure in dots per inch
@@ -75,7 +75,7 @@ def send_analysis(logger: DictConfig, evidence: Evidence, verdict: Verdict, fold
             run.log_artifact(bundle(evidence.name, folder))
         failed = False
     finally:
-        finish(run, failed=failed)
+        run.finish(exit_code=int(failed))
 
 
 def analysis_identity(evidence: Evidence, folder: Path) -> str:

@@ -188,14 +188,6 @@ def _init(mode: Any, about: dict[str, Any], *, goes_on: bool) -> Any:
     )
 
 
-def finish(run: Any, *, failed: bool) -> None:
-    """Finish a W&B run, and print how to upload an offline run."""
-    folder = Path(run.dir).parent
-    run.finish(exit_code=int(failed))
-    if run.offline:
-        print(f"W&B is offline; to upload this run: wandb sync {folder}")
-
-
 def names(
     logger: Mapping[str, Any], experiment: str, job: str, claims: Sequence[str]
 ) -> dict[str, object]:
@@ -217,13 +209,15 @@ def names(
     }
 
 
-def advise_sync(sweep: Path) -> str:
-    """Return how to upload the runs of a sweep that are stored on this disk alone; "" if there are
-    none.
+def advise_sync(folder: Path) -> str:
+    """Return how to upload the runs of W&B that are stored on this disk alone, in the folder of a
+    run or in that of a sweep and of its runs; "" if there are none.
     """
-    folders = {Path(link["folder"]) for link in read_links(sweep) if "folder" in link}
-    offline = [path for folder in folders for path in folder.glob(OFFLINE)]
-    if all(any(path.glob(SYNCED)) for path in offline):
-        return ""
-    runs = next(iter(folders)).parent
-    return f"W&B lacks runs of this sweep. To upload them: wandb sync {runs}/*/{OFFLINE}"
+    runs = {Path(link["folder"]) for link in read_links(folder) if "folder" in link}
+    waiting = [
+        place.parent / "*" if place in runs else place
+        for place in (*runs, folder)
+        if not all(any(path.glob(SYNCED)) for path in place.glob(OFFLINE))
+    ]
+    places = " ".join(f"{place}/{OFFLINE}" for place in dict.fromkeys(waiting))
+    return f"W&B lacks runs. To upload them: wandb sync {places}" if places else ""

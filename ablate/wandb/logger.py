@@ -28,8 +28,8 @@ from ablate.wandb.connection import (
     LONGEST_TITLE,
     MODES,
     STEP,
+    advise_sync,
     check_settings,
-    finish,
     names,
     settle,
     start,
@@ -131,7 +131,9 @@ class WandbRun(WandbLogger, RunLogger):
         failure.
         """
         self.experiment.summary.update(summary(result))
-        finish(self.experiment, failed=result["status"] == "failed")
+        self.experiment.finish(exit_code=int(result["status"] == "failed"))
+        if self.experiment.offline:
+            print(advise_sync(Path(self.experiment.dir).parents[2]))
 
     @rank_zero_only
     def abandon(self) -> None:

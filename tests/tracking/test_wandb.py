@@ -62,7 +62,7 @@ def test_a_run_from_the_command_line(small, tmp_path, summed_up, recorded):
     (folder,) = (tmp_path / "results" / "runs").iterdir()
     stored = summed_up(folder)
     assert done.stdout.count("wandb sync") == 1
-    assert f"wandb sync {stored['files'].parent}" in done.stdout
+    assert f"wandb sync {stored['files'].parents[2]}" in done.stdout
     assert "wandb:" not in done.stdout + done.stderr  # none of its own lines
     assert not (tmp_path / "wandb").exists()
     assert (stored["state"], stored["exit_code"]) == ("finished", 0)

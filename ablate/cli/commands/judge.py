@@ -106,10 +106,13 @@ def _log(evidence: "Evidence", verdict: "Verdict", folder: Path) -> None:
 
     from ablate.config.location import CONF
     from ablate.wandb.analysis import log_analysis  # imports W&B
+    from ablate.wandb.connection import advise_sync
 
     logger = OmegaConf.load(CONF / "logger" / "wandb.yaml")
     with contextlib.redirect_stdout(sys.stderr):  # standard output may be JSON
         log_analysis(OmegaConf.create({"logger": logger}), evidence, verdict, folder)
+        if advice := advise_sync(folder):
+            print(advice)
 
 
 def _judge_table(arguments: argparse.Namespace) -> None:
