@@ -157,7 +157,7 @@ UNEXECUTED = tuple(
     for name in (
         *("record", "wandb", "stats", "evidence", "verdict", "errors"),
         *("config.schema", "config.check", "config.limits", "config.settle"),
-        *("train.apply", "train.compatibility", "train.stored", "train.tracking"),
+        *("train.apply", "train.stored", "train.tracking"),
     )
 )
 

@@ -32,8 +32,7 @@ from ablate.errors import UserError
 from ablate.record.files import check_name
 from ablate.record.identity import read_source
 from ablate.train.checkpoints import AtomicCheckpointIO
-from ablate.train.compatibility import check_compatibility
-from ablate.train.job import Job
+from ablate.train.job import Job, check_compatibility
 from ablate.train.tracking import Loggers, Tracking
 
 # config nodes of the components that a job has under the same name

@@ -39,8 +39,7 @@ from ablate.search import Search
 from ablate.seeding import seed_of
 from ablate.task import Task
 from ablate.train.apply import Writer
-from ablate.train.compatibility import READ, check_sources
-from ablate.train.job import build_for, make_data, precision_plugin
+from ablate.train.job import READ, build_for, check_sources, make_data, precision_plugin
 from ablate.train.module import text_of
 
 VALUES = ("seed", "replicate", "threads", "products")  # single keys of a config that are used

@@ -28,8 +28,15 @@ from ablate.train.checkpoints import (
     last_saved,
     state_path,
 )
-from ablate.train.compatibility import check_inputs, check_lengths
-from ablate.train.job import Job, make_model, parameters, precision_plugin, prepare_data
+from ablate.train.job import (
+    Job,
+    check_inputs,
+    check_lengths,
+    make_model,
+    parameters,
+    precision_plugin,
+    prepare_data,
+)
 from ablate.train.module import Training
 from ablate.train.resolve import make_trainer
 from ablate.train.stored import print_result

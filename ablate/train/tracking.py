@@ -26,8 +26,7 @@ from ablate.data.module import TextData
 from ablate.errors import UserError, class_and_line, say_once
 from ablate.record.results import Result
 from ablate.record.training import Record
-from ablate.train.compatibility import READ
-from ablate.train.job import Job
+from ablate.train.job import READ, Job
 from ablate.train.module import Training
 
 SPEED = "train/tokens_per_second"

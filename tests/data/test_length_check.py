@@ -5,8 +5,7 @@ import torch
 
 from ablate.data import EOS
 from ablate.errors import UserError
-from ablate.train.compatibility import check_lengths
-from ablate.train.job import build_model, make_model, prepare_data
+from ablate.train.job import build_model, check_lengths, make_model, prepare_data
 from ablate.train.resolve import resolve
 
 

@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from ablate.errors import UserError
-from ablate.train.compatibility import check_lengths
-from ablate.train.job import build_model, prepare_data
+from ablate.train.job import build_model, check_lengths, prepare_data
 from ablate.train.module import Training
 from ablate.train.resolve import resolve
 
