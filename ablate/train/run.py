@@ -1,12 +1,24 @@
 """Perform a run from a job: prepare the data, build the model, train, test, and write the
 results.
+
+With `budget.short`, a run also gives the result of a run of only `budget.short` steps. The shorter
+run has its own folder and its own identity (a digest of its config), as if its config had that
+number of steps. As long as both runs would have the same weights and optimiser state, the shorter
+run saves its state for the longer run. The longer run continues from that state with the results
+that it would have had on its own. The learning rates determine how many steps the two runs share:
+under an inverse square root or a constant learning rate, all steps of the shorter run; under a
+schedule with a stable phase, the steps until the decay; under a cosine, the steps until the end of
+the warm-up.
 """
 
-from typing import cast
+import shutil
+from typing import Any, cast
 
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.callbacks import Callback
+from omegaconf import DictConfig, OmegaConf
+from pytorch_lightning.callbacks import Callback, Checkpoint
+from pytorch_lightning.trainer.states import TrainerFn
 
 from ablate.config.settle import SHORT
 from ablate.data.module import TextData
@@ -15,13 +27,14 @@ from ablate.hardware import keep_memory
 from ablate.model.base import Model
 from ablate.model.linear import choose_products
 from ablate.optimizer import make_optimizer
-from ablate.record.files import load_weights
+from ablate.record.files import load_weights, read_tensors, write_tensors
 from ablate.record.results import Outcome, Result
 from ablate.record.training import Record
+from ablate.schedule import Schedule
 from ablate.seeding import seed_dropout, seed_of
 from ablate.train.apply import evaluate, separator_of
 from ablate.train.checkpoints import (
-    HandOver,
+    OWN,
     Interruption,
     StateKeeper,
     WeightKeeper,
@@ -218,3 +231,63 @@ def train(
     enough = SHORT if record.config.batch.scored_tokens else ENOUGH_STEPS
     collapsed = trainer.global_step >= enough and not metrics["val/nll"] < data.unigram_nll
     return record.finish("collapsed" if collapsed else "finished", metrics)
+
+
+def shared_steps(longer: Job, shorter: Job) -> int:
+    """Return the largest number of steps after which a longer and a shorter run have equal states.
+
+    The number is 0 if their configs differ in more than the number of steps.
+    """
+    if _beside_the_length(longer.config) != _beside_the_length(shorter.config):
+        return 0
+    return _steps_in_common(longer.schedule, shorter.schedule, shorter.config.budget.steps)
+
+
+def _beside_the_length(config: DictConfig) -> Any:
+    tree: Any = OmegaConf.to_container(config, resolve=True)
+    tree["budget"] |= {"steps": None, "short": None}
+    tree["trainer"] |= {"max_steps": None}
+    return tree | {"schedule": None}
+
+
+def _steps_in_common(first_schedule: Schedule, second_schedule: Schedule, steps: int) -> int:
+    """Return the largest number of steps, at most `steps`, after which two runs with these
+    schedules have equal states.
+
+    A saved state also contains the learning rate of the next step, so that rate must be equal too.
+    """
+    apart = (step for step in range(1, steps + 2) if first_schedule(step) != second_schedule(step))
+    return max(0, next(apart, steps + 2) - 2)
+
+
+class HandOver(Checkpoint):
+    """A callback that copies the state of a run to a longer run, after each validation at a step
+    that the two runs share.
+
+    (Lightning calls a `Checkpoint` after other callbacks, and several of them in their order. So
+    `StateKeeper` has saved the state before this callback is called.)
+    """
+
+    def __init__(self, job: Job, record: Record, longer_job: Job, longer: Record) -> None:
+        self.record, self.longer = record, longer
+        alone = longer.config.fresh or longer.result()
+        saved = None if alone else last_saved(longer)
+        shared = 0 if alone else shared_steps(longer_job, job)
+        self.steps = range(saved["step"] + 1 if saved else 1, shared + 1)
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Copy the saved state of this run to the longer run, if both runs share this step.
+
+        Nothing is copied if the longer run is already beyond this step, or if no state was saved at
+        this step because gradients were pending.
+        """
+        step, record, longer = trainer.global_step, self.record, self.longer
+        if trainer.state.fn != TrainerFn.FITTING or not record.writes or step not in self.steps:
+            return
+        state, _ = read_tensors(state_path(record))
+        if state[OWN]["step"] == step:
+            longer.clear(keep=("tests",))
+            without_state = shutil.ignore_patterns(state_path(record).name)
+            shutil.copytree(record.checkpoints, longer.checkpoints, ignore=without_state)
+            state[OWN]["identity"] = longer.identity
+            write_tensors(state_path(longer), state)

@@ -7,10 +7,9 @@ import pytest
 
 from ablate.errors import UserError
 from ablate.schedule import Constant, Cosine, InverseSqrt, WarmupStableDecay
-from ablate.train.checkpoints import _steps_in_common, shared_steps
 from ablate.train.module import Training
 from ablate.train.resolve import resolve
-from ablate.train.run import run
+from ablate.train.run import _steps_in_common, run, shared_steps
 
 from .conftest import VOLATILE
 
