@@ -33,7 +33,7 @@ def keep_memory() -> None:
     Memory that is already free is returned once, because it is too fragmented for tensors. Without
     glibc, only the cache of oneDNN is limited. oneDNN, which multiplies in
     bfloat16, caches a compiled kernel with its memory for each of the last 1024 shapes; `PROGRAMS`
-    kernels are enough for shapes that recur (ablate.model.linear).
+    kernels are enough for shapes that recur (ablate.model.layers).
 
     This function must be called before the first matrix product. Environment variables of the user
     take precedence.

@@ -20,7 +20,7 @@ from ablate.data.toy import Toy
 from ablate.errors import UserError
 from ablate.loss import CrossEntropy
 from ablate.model.base import Causal, Model, attention_weights, check_weights
-from ablate.model.linear import product_counter
+from ablate.model.layers import product_counter
 from ablate.model.transformer import Transformer
 
 
@@ -252,7 +252,7 @@ class TrainingCost(Measure):
         tokens: microseconds, the median processor time of `repeats` steps; operations, the
         floating-point operations of all matrix products; bytes, the size of the tensors that
         autograd stores for the backward pass, without parameters.
-    Source: torch.autograd.graph.saved_tensors_hooks; `ablate.model.linear` counts the
+    Source: torch.autograd.graph.saved_tensors_hooks; `ablate.model.layers` counts the
         operations.
     What differs: the time is processor time and not wall time, so that other processes matter less.
         Operations other than matrix products, such as norms and activations, are not counted.

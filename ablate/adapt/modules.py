@@ -15,11 +15,10 @@ from ablate.model import Cache
 from ablate.model.attention import Bias, Kernel, Keys, Outputs, Queries, Values, with_more_keys
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.base import Model
-from ablate.model.linear import Linear
+from ablate.model.layers import Linear
 from ablate.model.padding import Mask
 from ablate.model.parametrisation import FanIn, parametrisation_of
-from ablate.model.stack import Stack
-from ablate.model.sublayer import LayerContext, Memory, Slots, Sublayer
+from ablate.model.stack import LayerContext, Memory, Slots, Stack, Sublayer
 from ablate.seeding import stream
 
 

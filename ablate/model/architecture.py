@@ -15,19 +15,17 @@ from ablate.model.attention import Kernel
 from ablate.model.attention.multi_head import Attention, CrossAttention, SelfAttention
 from ablate.model.base import Model
 from ablate.model.block import Block
-from ablate.model.dropout import Rates
 from ablate.model.embedding import Embedding, Table
 from ablate.model.feed_forward import FeedForward
 from ablate.model.head import Head
-from ablate.model.linear import remove_biases
+from ablate.model.layers import Rate, remove_biases
 from ablate.model.norm import Norm
 from ablate.model.padding import Padding
 from ablate.model.parametrisation import Parametrisation
 from ablate.model.position import Position
 from ablate.model.projections import Projections
 from ablate.model.residual import Depth, Residual
-from ablate.model.stack import Stack
-from ablate.model.sublayer import Sublayer
+from ablate.model.stack import Stack, Sublayer
 from ablate.model.values import Values
 
 
@@ -57,6 +55,20 @@ def shared_layers(share_layers: str, n_layers: int) -> list[int]:
     """
     together = {"none": 1, "pairs": 2, "all": n_layers}
     return [layer // together[share_layers] for layer in range(n_layers)]
+
+
+@dataclass
+class Rates:
+    """The dropout probability at each place in a Transformer.
+
+    In the YAML files of the models, every probability defaults to `rate`.
+    """
+
+    rate: Rate
+    residual: Rate
+    attention: Rate
+    feed_forward: Rate
+    embedding: Rate
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,9 +10,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.config.limits import OneOf
-from ablate.model.dropout import Dropout
-from ablate.model.linear import Linear
-from ablate.model.sublayer import LayerContext, Sublayer, unread
+from ablate.model.layers import Dropout, Linear
+from ablate.model.stack import LayerContext, Sublayer, unread
 
 
 class FeedForward(Sublayer):

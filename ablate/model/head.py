@@ -13,7 +13,7 @@ from ablate import hardware
 from ablate.config.limits import Range
 from ablate.loss import Loss
 from ablate.model import Law
-from ablate.model.linear import BLOCK, blocks, hooked_output, is_compiled, product_dtype
+from ablate.model.layers import BLOCK, blocks, hooked_output, is_compiled, product_dtype
 
 
 class Head(nn.Module, ABC):

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from ablate.config.limits import Count, OneOf
 from ablate.errors import UserError
 from ablate.model import Law
-from ablate.model.linear import Linear, linear
+from ablate.model.layers import Linear, stacked_linear
 
 Output = Annotated[str, OneOf(("learned", "identity"))]
 
@@ -53,7 +53,7 @@ class Repeated(nn.Module):
 
     def forward(self, x: Float[Tensor, "*N D"]) -> Float[Tensor, "*N E"]:
         """Return x W^T + b for all heads."""
-        return linear(x, self.weight, self.bias)
+        return stacked_linear(x, [self.weight], self.bias)
 
     def adjust_initial_values(self) -> None:
         """Rescale the initial weights to the range of a matrix with separate rows for each head.

@@ -23,7 +23,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from ablate.model import Law
-from ablate.model.dropout import Dropout
+from ablate.model.layers import Dropout
 from ablate.model.norm import Norm
 
 Tokens = Float[Tensor, "B L D"]

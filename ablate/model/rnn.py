@@ -30,11 +30,10 @@ from ablate.data import PAD
 from ablate.errors import UserError
 from ablate.model import Cache
 from ablate.model.base import Model, Seq2Seq
-from ablate.model.dropout import Dropout, Rate
 from ablate.model.embedding import Embedding
 from ablate.model.head import LinearHead
-from ablate.model.linear import Linear
-from ablate.model.sublayer import Memory
+from ablate.model.layers import Dropout, Linear, Rate
+from ablate.model.stack import Memory
 
 CELLS: dict[str, type[nn.LSTM] | type[nn.GRU]] = {"lstm": nn.LSTM, "gru": nn.GRU}
 States = tuple[Tensor, ...]  # each "1 B D": output and cell state of an LSTM, output of a GRU

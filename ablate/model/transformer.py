@@ -23,8 +23,7 @@ from ablate.model.norm import Norm
 from ablate.model.padding import Padding
 from ablate.model.position import Position
 from ablate.model.projections import Projections
-from ablate.model.stack import Stack, StackCache
-from ablate.model.sublayer import Memory
+from ablate.model.stack import Memory, Stack, StackCache
 
 
 @dataclass

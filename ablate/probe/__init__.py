@@ -22,7 +22,7 @@ from ablate.loss import CrossEntropy
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.base import Model, Seq2Seq
 from ablate.model.embedding import Table
-from ablate.model.sublayer import LayerContext
+from ablate.model.stack import LayerContext
 from ablate.model.transformer import Transformer
 
 

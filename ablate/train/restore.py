@@ -32,7 +32,7 @@ from ablate.errors import UserError, class_and_line
 from ablate.hardware import keep_memory
 from ablate.initial import initialise
 from ablate.model.base import Model, build
-from ablate.model.linear import choose_products
+from ablate.model.layers import choose_products
 from ablate.record.files import check_links, load_weights
 from ablate.record.results import read_result
 from ablate.search import Search

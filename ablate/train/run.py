@@ -25,7 +25,7 @@ from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.hardware import keep_memory
 from ablate.model.base import Model
-from ablate.model.linear import choose_products
+from ablate.model.layers import choose_products
 from ablate.optimizer import make_optimizer
 from ablate.record.files import load_weights, read_tensors, write_tensors
 from ablate.record.results import Outcome, Result

@@ -25,13 +25,12 @@ from ablate.model.attention.multi_head import (
 )
 from ablate.model.base import weights_of
 from ablate.model.feed_forward import FeedForward, PositionWise
-from ablate.model.linear import Linear
+from ablate.model.layers import Linear
 from ablate.model.norm import LayerNorm, Norm
 from ablate.model.padding import Mask
 from ablate.model.position import Position
 from ablate.model.residual import PostLN, PreLN
-from ablate.model.stack import Stack
-from ablate.model.sublayer import Memory, Sublayer
+from ablate.model.stack import Memory, Stack, Sublayer
 from ablate.model.transformer import Transformer
 from experiments.blocks_against_torch.torch_twin import run_twins, twin, whole_twin
 from experiments.shared.measure.kernels import hooked

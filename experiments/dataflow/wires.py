@@ -16,8 +16,7 @@ from torch import Tensor, nn
 from ablate.errors import UserError
 from ablate.model.attention import Kernel
 from ablate.model.base import Seq2Seq
-from ablate.model.stack import Stack
-from ablate.model.sublayer import Sublayer
+from ablate.model.stack import Stack, Sublayer
 from ablate.model.transformer import Transformer
 from experiments.shared.probe.draws import moved
 

@@ -18,7 +18,7 @@ from torch.nn import functional as F
 from ablate.config.limits import Count
 from ablate.data import PAD
 from ablate.model.padding import Columns, NoPadding
-from ablate.model.sublayer import Memory
+from ablate.model.stack import Memory
 from ablate.model.transformer import Transformer
 from experiments.shared.probe.draws import Measured, RandomModels, moved
 

@@ -19,7 +19,7 @@ from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.base import weights_of
 from ablate.model.embedding import Table
 from ablate.model.padding import Columns, Mask, NoPadding, RowsAndColumns
-from ablate.model.sublayer import LayerContext, Memory
+from ablate.model.stack import LayerContext, Memory
 from ablate.model.transformer import Transformer
 from ablate.probe import random_sentences
 from experiments.shared.measure.kernels import scale_of

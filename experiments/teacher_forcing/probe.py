@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ablate.model.attention.multi_head import SelfAttention
-from ablate.model.sublayer import Memory
+from ablate.model.stack import Memory
 from ablate.model.transformer import Transformer
 from ablate.probe import random_sentences
 from experiments.shared.probe.draws import Measured, RandomModels, moved

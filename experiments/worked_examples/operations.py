@@ -14,7 +14,7 @@ from ablate.errors import UserError
 from ablate.model.attention.explicit import softmax
 from ablate.model.embedding import Table
 from ablate.model.feed_forward import ACTIVATIONS
-from ablate.model.linear import Linear
+from ablate.model.layers import Linear
 
 Matrix = Float[Tensor, "_ _"]
 

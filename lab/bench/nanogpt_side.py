@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import pytorch_lightning as pl
 import torch
 
-from ablate.model.linear import choose_products, linear
+from ablate.model.layers import choose_products, stacked_linear
 from ablate.train.resolve import hush_lightning, resolve
 from ablate.train.run import run
 from lab.bench import nanogpt_loop
@@ -182,7 +182,7 @@ def products(sizes: Sizes, overrides: Sequence[str]) -> None:
     gradients = [random(rows, outer) for outer, _ in shapes]
 
     def multiply() -> None:
-        results = [linear(x, weight, None) for x, weight in zip(inputs, weights, strict=True)]
+        results = [stacked_linear(x, [w], None) for x, w in zip(inputs, weights, strict=True)]
         torch.autograd.grad(results, [*inputs, *weights], gradients)
 
     serve(multiply)

@@ -14,7 +14,7 @@ from ablate.config.construct import construct
 from ablate.config.location import CONF
 from ablate.initial import initialise
 from ablate.model.base import Seq2Seq, attention_weights, build
-from ablate.model.sublayer import LayerContext
+from ablate.model.stack import LayerContext
 
 ADAPTS = sorted(path.stem for path in CONF.glob("adapt/*.yaml"))
 VOCAB = 20

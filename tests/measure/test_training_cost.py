@@ -3,8 +3,8 @@
 import pytest
 
 from ablate.measure import TrainingCost
-from ablate.model import linear
-from ablate.model.linear import has_onednn
+from ablate.model import layers
+from ablate.model.layers import has_onednn
 from ablate.train.job import make_model, prepare_data
 from ablate.train.resolve import resolve
 
@@ -22,7 +22,7 @@ PRODUCTS = {"off": 0, "explicit": 2 * (2 + 4), "fused": 2 * (2 + 5)}  # per key 
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("attention", PRODUCTS)
 def test_operations_are_those_of_the_formula(attention, library, compose, tmp_path, monkeypatch):
-    monkeypatch.setattr(linear, "_chosen", library)
+    monkeypatch.setattr(layers, "_chosen", library)
     text = tmp_path / "text"
     text.write_text("\n\n".join(f"{n} cats and {n % 7} dogs " * 9 for n in range(40)))
     words = (f"model/attention={attention}", f"data.files=[{text}]", f"paths.cache={tmp_path}")

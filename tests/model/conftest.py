@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ablate.model.linear import choose_products, has_onednn
+from ablate.model.layers import choose_products, has_onednn
 
 
 @pytest.fixture(autouse=True)

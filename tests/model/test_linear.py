@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from ablate.model.linear import BLOCK, Linear, stacked_linear
+from ablate.model.layers import BLOCK, Linear, stacked_linear
 
 
 def parts(multiply, shape, dtype):

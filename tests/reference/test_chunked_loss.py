@@ -7,8 +7,8 @@ from torch.nn import functional as F
 from ablate.data import PAD
 from ablate.loss import TARGETS, CrossEntropy, LabelSmoothing, Loss
 from ablate.model import head
-from ablate.model.dropout import Dropout
 from ablate.model.head import LinearHead
+from ablate.model.layers import Dropout
 
 
 class Focal(Loss):

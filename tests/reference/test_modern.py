@@ -12,7 +12,7 @@ from ablate.model.feed_forward import Gated, PositionWise
 from ablate.model.norm import DynamicTanh, LayerNorm
 from ablate.model.padding import Mask
 from ablate.model.residual import Depth, PeriLN
-from ablate.model.sublayer import LayerContext
+from ablate.model.stack import LayerContext
 from ablate.testing.model import built, model_config
 
 from .conftest import same

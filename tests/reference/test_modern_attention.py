@@ -10,7 +10,7 @@ from ablate.model.attention.linear import Differential
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.padding import Columns, Mask
 from ablate.model.position import NoPosition, Rotary
-from ablate.model.sublayer import LayerContext
+from ablate.model.stack import LayerContext
 
 from .conftest import same
 

@@ -138,7 +138,7 @@ def test_vectors_of_every_layer_are_read_by_attention_alone(learned):
     from ablate.model.padding import Columns
     from ablate.model.position import NoPosition
     from ablate.model.position.added import EveryLayer
-    from ablate.model.sublayer import LayerContext
+    from ablate.model.stack import LayerContext
 
     ours = learned(EveryLayer)
     kernel = Explicit(d_head=3, dropout=0.0, scale="sqrt_d_head", fill="zero_output")

@@ -7,7 +7,7 @@ from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.multi_head import CrossAttention
 from ablate.model.padding import Columns
 from ablate.model.position import NoPosition
-from ablate.model.sublayer import LayerContext, Memory
+from ablate.model.stack import LayerContext, Memory
 
 from .conftest import same
 

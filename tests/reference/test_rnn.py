@@ -78,7 +78,7 @@ def test_attention_is_that_of_a_plain_loop(compose, batch, score):
     attention = recurrent(compose, attention=score).attention
     generator = torch.Generator().manual_seed(1)
     states, memory = (torch.randn(3, n, 8, generator=generator).double() for n in (5, 6))
-    from ablate.model.sublayer import Memory
+    from ablate.model.stack import Memory
 
     encoded = Memory(memory, batch.src != PAD)
     output = attention(states, encoded, attention.keys(encoded))

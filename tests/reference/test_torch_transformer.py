@@ -21,7 +21,7 @@ WORDS = (
     ],
 )
 def test_outputs_and_gradients(compose, residual, attention, causal):
-    from ablate.model.sublayer import Memory
+    from ablate.model.stack import Memory
     from experiments.blocks_against_torch.torch_twin import pairs, run_twins, twin
 
     chosen = (f"model/residual={residual}", f"model/attention={attention}")

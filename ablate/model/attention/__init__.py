@@ -14,9 +14,9 @@ from torch.nn import functional as F
 
 from ablate.errors import UserError
 from ablate.model import Cache, Law
-from ablate.model.dropout import Dropout
+from ablate.model.layers import Dropout
 from ablate.model.padding import Mask
-from ablate.model.sublayer import Slots, unread
+from ablate.model.stack import Slots, unread
 
 # The tensors of a kernel, each with a dimension for sentences and a dimension for heads.
 Queries = Float[Tensor, "B H Q E"]  # a vector for each query, as wide as a head

@@ -11,10 +11,10 @@ from torch.nn import functional as F
 from ablate import hardware
 from ablate.config.limits import OneOf, Range
 from ablate.model.attention import Bias, Kernel, Keys, Outputs, Queries, Values
-from ablate.model.dropout import Dropout
+from ablate.model.layers import Dropout
 from ablate.model.padding import Mask
 from ablate.model.parametrisation import FanIn
-from ablate.model.sublayer import VECTOR
+from ablate.model.stack import VECTOR
 
 Scores = Float[Tensor, "B H Q K"]  # a number for each query and key
 

@@ -12,7 +12,7 @@ from ablate.config.limits import Count, OneOf, Range
 from ablate.errors import UserError
 from ablate.model.attention import Bias, Kernel, Keys, Outputs, Queries, Values, with_more_keys
 from ablate.model.attention.explicit import Explicit, Scale, scale_factor
-from ablate.model.linear import Linear
+from ablate.model.layers import Linear
 from ablate.model.padding import Mask
 
 ZeroFill = Annotated[str, OneOf(("zero_output",))]  # `model/attention=explicit` has other fills

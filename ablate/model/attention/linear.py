@@ -14,10 +14,10 @@ from ablate.model import State
 from ablate.model.attention import Bias, Kernel, Keys, New, NewValues, Outputs, Queries, Values
 from ablate.model.attention.explicit import Explicit, Scale
 from ablate.model.attention.fused import Fused
-from ablate.model.dropout import Dropout
+from ablate.model.layers import Dropout
 from ablate.model.padding import Mask
 from ablate.model.parametrisation import FanIn
-from ablate.model.sublayer import Slots
+from ablate.model.stack import Slots
 
 FeatureMap = Annotated[str, OneOf(("elu_plus_one", "identity"))]
 EPS = 1e-6

@@ -15,11 +15,11 @@ from torch.nn import functional as F
 
 from ablate.model import Cache
 from ablate.model.attention import Kernel, Keys
-from ablate.model.linear import hooked_output, stack, stacked_linear
+from ablate.model.layers import hooked_output, stack, stacked_linear
 from ablate.model.padding import Mask, Padding
 from ablate.model.position import Heads, Newest, Position, Tokens
 from ablate.model.projections import Map, Projections, Separate
-from ablate.model.sublayer import VECTOR, LayerContext, Memory, Slots, Sublayer
+from ablate.model.stack import VECTOR, LayerContext, Memory, Slots, Sublayer
 from ablate.model.values import Separate as SeparateValues
 from ablate.model.values import Values
 

@@ -13,7 +13,7 @@ from ablate import hardware
 from ablate.config.limits import Count, OneOf, Range, Seed
 from ablate.errors import UserError
 from ablate.model import State
-from ablate.model.linear import Linear
+from ablate.model.layers import Linear
 from ablate.model.position import FixedVectors, Newest, OfVectors, Position, Positions, Tokens
 
 

@@ -4,7 +4,7 @@ Equation: products is the number of multiplications and additions in matrix prod
     number of elements that all other operations write, except views; peak_bytes is the largest
     number of bytes, at any time, of the tensors that the computation created; steps is the length
     of the longest chain of dependent operations; calls is the number of operations.
-Source: torch.utils.flop_counter; `ablate.model.linear` counts the products.
+Source: torch.utils.flop_counter; `ablate.model.layers` counts the products.
 What differs: a complete softmax or norm counts as one step that writes its output once; a matrix
     product counts as one step, although its sums have internal depth.
 What to expect: the same numbers on every machine. Internal memory of kernels is not counted;
@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from ablate.model.linear import PRODUCTS, product_counter
+from ablate.model.layers import PRODUCTS, product_counter
 
 COUNTS = ("products", "numbers", "peak_bytes", "steps", "calls")
 

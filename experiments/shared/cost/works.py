@@ -31,7 +31,7 @@ from ablate.model.attention.linear import Linformer
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.padding import Mask, NoPadding
 from ablate.model.position import NoPosition
-from ablate.model.sublayer import LayerContext
+from ablate.model.stack import LayerContext
 
 
 class Sizes(NamedTuple):

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.position import NoPosition
 from ablate.model.projections import Map
-from ablate.model.sublayer import LayerContext, Memory
+from ablate.model.stack import LayerContext, Memory
 
 Words = Float[Tensor, "L D"]  # the vectors of the words of a sentence
 Asking = Float[Tensor, "Q D"]  # the words that ask: their vectors give the queries

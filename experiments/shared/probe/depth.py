@@ -23,8 +23,7 @@ from torch.nn import functional as F
 
 from ablate.data import PAD
 from ablate.model.residual import Residual
-from ablate.model.stack import Stack, summed
-from ablate.model.sublayer import LayerContext
+from ablate.model.stack import LayerContext, Stack, summed
 from ablate.model.transformer import Transformer
 from ablate.probe import random_sentences
 from experiments.shared.probe.draws import Measured, RandomModels

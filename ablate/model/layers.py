@@ -1,17 +1,9 @@
-"""Linear layers: their products, which library computes them on a CPU, and how many operations
-they take.
-
-Equation: y = x W^T + b.
-Source: torch.nn.Linear, with the same parameters and initial values.
-What differs: in bfloat16 on a CPU, training pads inputs with zeros to a multiple of BLOCK rows.
-    oneDNN compiles a kernel for every new shape, which takes longer than the product itself, and
-    nearly every batch has a new number of tokens. With products=onednn, oneDNN also computes
-    products of float32 (`choose_products`).
-What to expect: the results of torch.nn.Linear in less time.
+"""The layers from which components are built, linear maps and dropout, with their code for CPUs:
+which library computes the products, and how many operations they take.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from jaxtyping import Float
@@ -20,24 +12,29 @@ from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
 
 from ablate import hardware
+from ablate.config.limits import Range
 from ablate.errors import UserError
 
 BLOCK = 256  # rows
+DECISIONS = {1 << 8: torch.int8, 1 << 16: torch.int16}  # number of possible rates: dtype
+TOLERANCE = 0.02  # largest relative error of the rate and of the fraction of kept values
 
 
 class Linear(nn.Linear):
-    """A linear map of the last dimension."""
+    """A linear map of the last dimension.
+
+    Equation: y = x W^T + b.
+    Source: torch.nn.Linear, with the same parameters and initial values.
+    What differs: in bfloat16 on a CPU, training pads inputs with zeros to a multiple of BLOCK rows.
+        oneDNN compiles a kernel for every new shape, which takes longer than the product itself,
+        and nearly every batch has a new number of tokens. With products=onednn, oneDNN also
+        computes products of float32 (`choose_products`).
+    What to expect: the results of torch.nn.Linear in less time.
+    """
 
     def forward(self, x: Float[Tensor, "*N D"]) -> Float[Tensor, "*N E"]:
         """Return x W^T + b."""
         return stacked_linear(x, [self.weight], self.bias)
-
-
-def linear(
-    x: Float[Tensor, "*N D"], weight: Float[Tensor, "E D"], bias: Float[Tensor, " E"] | None
-) -> Float[Tensor, "*N E"]:
-    """Return x weight^T + bias."""
-    return stacked_linear(x, [weight], bias)
 
 
 def stacked_linear(
@@ -302,3 +299,75 @@ def product_counter() -> FlopCounterMode:
     Its method `get_total_flops` returns the count.
     """
     return FlopCounterMode(display=False, custom_mapping=PRODUCTS)
+
+
+Rate = Annotated[float, Range(0, 0.99)]  # dropout of 1 would leave nothing
+
+
+class Dropout(nn.Module):
+    """A layer that zeroes each value with probability `rate` while training.
+
+    Equation: y = x * mask / (1 - p), where each entry of the mask is 0 with probability p, else 1.
+    Source: arXiv:1207.0580.
+    What differs: on a CPU, one random number of 64 bits decides about eight entries, so p is
+        rounded to a multiple of 1/256 (0.1 to 0.1016). If this would change p by more than 2 %, p
+        is rounded to a multiple of 1/65536, and one random number decides about four entries. Kept
+        values are divided by 1 - p with the rounded p. torch draws a number for each entry, which
+        takes longer than the matrix products of a small model.
+    What to expect: the same distribution as torch's dropout, but other masks for the same seed.
+    """
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self.rate = rate
+        self.cut, self.levels = rounded(rate)
+
+    def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+        """Return x; in training, some values are set to 0 and all other values are scaled up."""
+        if not self.training or self.rate == 0:
+            return x
+        if not hardware.uses_cpu_path(x.device):
+            return F.dropout(x, self.rate)
+        dropped: Tensor = _Masked.apply(x, self.cut, self.levels)  # type: ignore[no-untyped-call]
+        return dropped
+
+    def extra_repr(self) -> str:
+        """Return the rate and its rounded value on a CPU, for printed models."""
+        return f"rate={self.rate} ({self.cut}/{self.levels} on a CPU)"
+
+
+def rounded(rate: float) -> tuple[int, int]:
+    """Return (cut, levels) with the fewest levels such that cut / levels is close to the rate.
+
+    `levels` is 256 or 65536, the number of values of a random integer; a value below `cut` means
+    "drop".
+    """
+    for levels in DECISIONS:
+        cut = min(round(rate * levels), levels - 1)
+        if abs(cut - rate * levels) <= TOLERANCE * min(rate, 1 - rate) * levels:
+            break
+    return cut, levels
+
+
+class _Masked(torch.autograd.Function):
+    """An autograd function that multiplies a tensor by a random mask and rescales the kept values.
+
+    The dropout probability is `cut` divided by `levels`, two integers that `forward` receives
+    beside the tensor.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, cut: int, levels: int) -> Tensor:
+        decision = DECISIONS[levels]
+        count = -(-x.numel() * decision.itemsize // 8)
+        numbers = torch.empty(count, dtype=torch.int64).random_(-(2**63), None)
+        decisions = numbers.view(decision)[: x.numel()].view(x.shape)
+        mask = torch.ge(decisions, cut - levels // 2, out=torch.empty_like(x))
+        mask.mul_(levels / (levels - cut))
+        ctx.save_for_backward(mask)
+        return x * mask
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+        (mask,) = ctx.saved_tensors
+        return grads[0] * mask, None, None
