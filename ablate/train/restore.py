@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, cast
 import hydra
 import torch
 import yaml
+from hydra.errors import HydraException
 from lightning_fabric.utilities import move_data_to_device
 from omegaconf import DictConfig, OmegaConf
 from pytorch_lightning.plugins.precision import Precision
@@ -28,7 +29,7 @@ from ablate.console import Work
 from ablate.data import EOS, PAD
 from ablate.data.corpus import Corpus, check_split, stream_lines
 from ablate.data.tokenizer import Given, Tokenizers
-from ablate.errors import UserError, class_and_line
+from ablate.errors import UserError, class_and_line, first_line
 from ablate.hardware import keep_memory
 from ablate.initial import initialise
 from ablate.model.base import Model, build
@@ -153,11 +154,17 @@ def new_model(
         overrides: overrides of the config, such as "model/position=rotary".
         vocabulary: number of tokens, which source and target share.
         config_dir: a folder with further options; their classes may be in the current folder.
+
+    Raises:
+        UserError: the overrides make no valid config.
     """
     folders = [f"hydra.searchpath=['file://{Path(config_dir).absolute()}']"] if config_dir else []
     search_current_folder()
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-        config = hydra.compose("config", [*folders, *overrides])
+        try:
+            config = hydra.compose("config", [*folders, *overrides])
+        except HydraException as error:
+            raise UserError(first_line(error)) from error
     check_groups(config)
     check(config)
     task: Task = construct(config.task)

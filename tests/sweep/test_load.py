@@ -116,6 +116,8 @@ def test_a_row_gives_its_trained_model_and_overrides_give_a_new_one(tmp_path, co
     assert count(longer) > count(plain)
     with pytest.raises(UserError):
         ablate.load_model("nothing", results=tmp_path / "results")
+    with pytest.raises(UserError):
+        ablate.build_model("model.nothing=1")
 
 
 def count(model):
