@@ -36,9 +36,11 @@ POINTS = 24  # number of points that are kept of a training curve
 DIGITS = 4  # significant digits of each point
 EXACT = 9  # digits that distinguish neighbouring float32 values; enough for trained runs
 STATISTICS = ".stats.npz"
+RATE = "optimizer.lr"
 # keys of this file that are part of `Run.code`, in addition to the hashes of the source
 BESIDE_CODE = ("libraries", "data", "device", "initial", "bleu")
 Array = Num[np.ndarray, "sentences ..."]
+SETTINGS = {"draws": "probe.draws", "rate": RATE}  # fields of a run, and their config keys
 SCREENING = "screening"  # subfolder of a sweep with the runs that tuned a nuisance parameter
 CONFIG_DIR = "--config-dir"
 PLACE = re.compile(r"(?<=[=\[,'\" ])[/~][^,\]'\"]*")
@@ -247,6 +249,7 @@ def _origin(folder: Path, evaluation: str | None = None) -> dict[str, object]:
             with different code, libraries, data or devices.
         draws: number of random models and inputs that a probe measures, that is, a measurement of
             an untrained model.
+        rate: the learning rate.
     """
     environment = read_json(folder / "environment.json")
     trained = read_json(folder / IDENTITY)
@@ -254,14 +257,15 @@ def _origin(folder: Path, evaluation: str | None = None) -> dict[str, object]:
     modules = {**trained.get("modules", {}), **tested.get("modules", {})}
     rest = {key: trained[key] for key in BESIDE_CODE if key in trained}
     packages = {name: environment["packages"].get(name, "") for name in LIBRARIES}
-    draws = trained.get("config", {}).get("probe.draws")
+    config = trained.get("config", {})
+    settings = {name: config[key] for name, key in SETTINGS.items() if config.get(key)}
     origin = ("commit", "processor", "instructions")
     given = {key: x for key in origin if (x := environment.get(key))}
     return {
         "versions": {"python": environment["python"], **packages},
         **given,
         "code": digest([sorted(modules.values()), rest]),
-        **({"draws": draws} if draws else {}),
+        **settings,
     }
 
 

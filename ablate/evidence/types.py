@@ -87,6 +87,7 @@ class Run(End):
     processor: NotRequired[str]  # model of the processor; missing in older evidence
     instructions: NotRequired[str]  # instruction set of torch's kernels; missing in older evidence
     code: NotRequired[str]  # digest of everything that determines the results, except the config
+    rate: NotRequired[float]  # learning rate; missing in older evidence
     tuned: NotRequired[Tuned]
     matched: NotRequired[Levels]
     error: NotRequired[str]

@@ -22,7 +22,7 @@ from rich.text import Text
 
 from ablate.config.labels import arm_label, factor_label, option_label
 from ablate.evidence.folder import Evidence
-from ablate.evidence.gather import command
+from ablate.evidence.gather import RATE, command
 from ablate.evidence.outcome import by_label
 from ablate.evidence.types import Levels, Run
 from ablate.metric import METRICS, NOTHING, Metric, metric_in_words, metric_of
@@ -394,10 +394,11 @@ def arms(evidence: Evidence, verdict: Verdict) -> DataFrame:
         row["Failed to learn"] = str(max(arm["diverged"] + arm["collapsed"], *counts, 0))
         row["Errors"] = str(arm["failed"])
         row["Parameters"] = " to ".join(f"{size:,}" for size in ends) or NOTHING
-        if tune:
-            chosen = Counter(run["tuned"]["value"] for run in runs if "tuned" in run)
+        tuned = [run["tuned"]["value"] for run in runs if "tuned" in run]
+        chosen = Counter(tuned if tune else [run["rate"] for run in runs if "rate" in run])
+        if tune or chosen:
             levels = [f"{level} ({count} runs)" for level, count in chosen.items()]
-            label = factor_label(tune["key"]).capitalize()
+            label = factor_label(tune["key"] if tune else RATE).capitalize()
             row[label] = str(*chosen) if len(chosen) == 1 else listed(levels) or NOTHING
         rows.append(row)
     return DataFrame(rows)

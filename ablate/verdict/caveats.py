@@ -15,6 +15,7 @@ import numpy as np
 
 from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
+from ablate.evidence.gather import RATE
 from ablate.evidence.outcome import NOT_LEARNED, by_label, differ_in_code, involves_chance, value
 from ablate.evidence.registration import ordered, planned_looks, shared_seeds, tried
 from ablate.evidence.types import Caveat, Claim, Levels, Reason, Run, reason
@@ -101,8 +102,11 @@ def _of_study(evidence: Evidence, judged: int, waiting: int) -> Iterator[Reason]
         yield reason("plan_changed", times=len(earlier))
     if waiting:
         yield reason("claims_wait", planned=judged + waiting, waiting=waiting)
+    rates = {run["rate"] for run in evidence.runs if "rate" in run}
     if evidence.study.get("tune"):
         yield from _of_tuning(evidence)
+    elif rates and RATE not in evidence.study["factors"] and not evidence.study.get("design"):
+        yield reason("not_tuned", rates=sorted(rates))
     if match := evidence.study.get("match"):
         arms = by_label([run for run in evidence.runs if "matched" in run]).items()
         settings = {arm: runs[0]["matched"] for arm, runs in arms}
@@ -118,7 +122,7 @@ def _of_tuning(evidence: Evidence) -> Iterator[Reason]:
     tune = evidence.study["tune"]
     assert tune is not None
     arms = by_label([run for run in evidence.runs if "tuned" in run])
-    grids = tried(evidence) if ordered(tune["values"]) else {}
+    grids = tried(evidence) if ordered(tune["values"]) and len(tune["values"]) > 1 else {}
     ends = {word: _at_end(arms, grids, end) for word, end in (("largest", max), ("smallest", min))}
     if any(ends.values()):
         values = sorted({*tune["values"], *(x for grid in grids.values() for x in grid)})

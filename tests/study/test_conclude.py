@@ -216,6 +216,7 @@ def test_planned_further_runs_of_a_baseline_count(run, claim, evidence, planned)
         ((0.1, 0.2, 0.4), 0.4, 0.1, ["Pre-LN"], ["Post-LN"]),
         ((0.1, 0.2, 0.4), 0.2, 0.2, [], []),
         (("adam", "sgd"), "adam", "sgd", [], []),
+        ((0.1,), 0.1, 0.1, [], []),
     ],
 )
 def test_a_tuned_value_at_an_end_of_those_tried_is_a_caveat(
@@ -226,6 +227,11 @@ def test_a_tuned_value_at_an_end_of_those_tried_is_a_caveat(
     tune = {"key": "optimizer.lr", "values": list(values), "seeds": [901]}
     ends = codes(conclude(evidence(runs, claim(), tune=tune))).get("best_at_end", {})
     assert [*ends.get("largest", [])] == largest and [*ends.get("smallest", [])] == smallest
+
+
+def test_a_learning_rate_that_was_not_tuned_is_a_caveat(arms, claim, evidence):
+    runs = [run | {"rate": 0.005} for run in arms(*CLOSE)]
+    assert codes(conclude(evidence(runs, claim())))["not_tuned"] == {"rates": [0.005]}
 
 
 @pytest.mark.parametrize(("larger", "named"), [(1009, False), (1011, True)])
