@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from ablate.data.toy.lexicon import ADJECTIVES, ADVERBS, NOUNS, PREPOSITIONS, VERBS
-from ablate.data.toy.meaning import (
+from ablate.data.toy.grammar import (
     Clause,
     Gap,
     NounPhrase,
@@ -19,6 +18,7 @@ from ablate.data.toy.meaning import (
     clauses,
     own_phrases,
 )
+from ablate.data.toy.lexicon import ADJECTIVES, ADVERBS, NOUNS, PREPOSITIONS, VERBS
 
 
 class Construction(NamedTuple):

@@ -7,9 +7,9 @@ import argparse
 from collections.abc import Iterable
 
 from ablate.cli.parser import Parser
-from ablate.data.toy import mirel, sodak
+from ablate.data.toy import MIREL, SODAK
+from ablate.data.toy.grammar import Sentence
 from ablate.data.toy.lexicon import Token
-from ablate.data.toy.meaning import Sentence
 from lab.command import main
 from lab.constructions import CONSTRUCTIONS, Construction
 
@@ -31,7 +31,7 @@ def block(construction: Construction) -> str:
 
 def pair(meaning: Sentence) -> str:
     """Return four lines: a Mirel sentence, its glosses, its Sodak translation, and its glosses."""
-    lines = interlinear(mirel.sentence(meaning)) + interlinear(sodak.sentence(meaning))
+    lines = interlinear(MIREL.sentence(meaning)) + interlinear(SODAK.sentence(meaning))
     return "\n".join(lines)
 
 

@@ -26,7 +26,7 @@ from ablate.errors import UserError, suggestion
 from ablate.evidence.outcome import UNSTABLE, VAL_NLL, threshold
 from ablate.evidence.types import Levels, Study
 from ablate.initial import weights_fingerprint
-from ablate.metric.tokens import derived_names
+from ablate.metric import derived_names
 from ablate.model.base import Model
 from ablate.model.residual import Residual
 from ablate.observe import NAMES

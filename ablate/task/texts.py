@@ -15,10 +15,9 @@ from ablate.data.batching import Batch, Draw, Ids
 from ablate.data.tokenizer import Tokenizers
 from ablate.errors import UserError
 from ablate.metric import METRICS, Metric
-from ablate.metric.tokens import predictions
 from ablate.model.base import Bidirectional, Causal, CausalDocuments, Model, Seq2Seq
 from ablate.search import Search
-from ablate.task import Task, Text, TokenScores, of_all_processes, shifted, tensors
+from ablate.task import Task, Text, TokenScores, of_all_processes, predictions, shifted, tensors
 
 LIKELIHOOD = {
     name: METRICS[name] for name in ("nll", "perplexity", "calibration_error", "accuracy")

@@ -38,10 +38,18 @@ from ablate.metric.corpus import (
     shared,
     shared_stems,
 )
-from ablate.metric.tokens import TokenMean, predictions
 from ablate.model.base import Model, Seq2Seq
 from ablate.search import Search
-from ablate.task import Task, Text, TokenScores, of_all_processes, shifted, tensors
+from ablate.task import (
+    Task,
+    Text,
+    TokenMean,
+    TokenScores,
+    of_all_processes,
+    predictions,
+    shifted,
+    tensors,
+)
 
 
 class Translation(Task):

@@ -12,7 +12,7 @@ from ablate.data import BOS, EOS, UNK
 from ablate.data.corpus import SEPARATORS
 from ablate.data.tokenizer import Tokenizer
 from ablate.errors import UserError
-from ablate.metric.tokens import derived
+from ablate.metric import derived
 from ablate.model.base import Model
 from ablate.record.results import Result
 from ablate.record.training import Record

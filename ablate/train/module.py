@@ -304,4 +304,4 @@ class Training(pl.LightningModule):
 
 def text_of(data: TextData, split: str) -> Text:
     """Return the references of a split, and further data that scores need."""
-    return Text(data.tokenizers, data.languages, data.references(split), data.length(split))
+    return Text(data.tokenizers, data.references(split), data.length(split))

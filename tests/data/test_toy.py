@@ -9,12 +9,11 @@ import pytest
 
 from ablate.data import toy as toy_package
 from ablate.data.corpus import Pairs
-from ablate.data.toy import LONG, Toy, mirel, sodak
-from ablate.data.toy import meaning as grammar
+from ablate.data.toy import LONG, MIREL, SODAK, Toy, grammar
+from ablate.data.toy.grammar import Speaker
 from ablate.data.toy.lexicon import (
     text,
 )
-from ablate.data.toy.meaning import Speaker
 from lab.constructions import CONSTRUCTIONS
 from lab.toy import block
 
@@ -118,7 +117,7 @@ def test_a_sentence_has_one_translation(monkeypatch):
     repeated = 0
     for _ in range(8000):
         meaning = drawn.sentence()
-        src, tgt = text(mirel.sentence(meaning)), text(sodak.sentence(meaning))
+        src, tgt = text(MIREL.sentence(meaning)), text(SODAK.sentence(meaning))
         repeated += src in translations
         assert translations.setdefault(src, tgt) == tgt
     assert repeated > 1000

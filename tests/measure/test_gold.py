@@ -2,8 +2,8 @@
 
 from random import Random
 
-from ablate.data.toy import USUAL, mirel, sodak
-from ablate.data.toy.meaning import Speaker
+from ablate.data.toy import MIREL, SODAK, USUAL
+from ablate.data.toy.grammar import Speaker
 from experiments.shared.measure.gold import gold
 
 
@@ -12,8 +12,8 @@ def test_aligned_words_have_one_gloss():
     for _ in range(40):
         meaning = speaker.sentence()
         pair = gold(meaning)
-        src = [token.gloss.partition("-")[0] for token in mirel.sentence(meaning)]
-        glosses = [token.gloss.partition(".")[0] for token in sodak.sentence(meaning)]
+        src = [token.gloss.partition("-")[0] for token in MIREL.sentence(meaning)]
+        glosses = [token.gloss.partition(".")[0] for token in SODAK.sentence(meaning)]
         tgt = [gloss.removesuffix("-PL") for gloss in glosses]
         function = {"the", "a", "it", "and", "that", "which", "to"}
         assert all(src[j] in tgt[i].split("+") for i, j in pair.aligned)

@@ -5,8 +5,8 @@ import torch
 from torch.nn import functional as F
 from torchmetrics.classification import MulticlassCalibrationError
 
-from ablate.metric.tokens import Calibration, predictions
 from ablate.model.head import LinearHead
+from ablate.task import Calibration, predictions
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ablate.metric.tokens import derived
+from ablate.metric import derived
 
 LEVELS = {"chance/accuracy": 0.25, "bound/accuracy": 0.75, "chance/nll": 1.0, "bound/nll": 0.0}
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ablate.metric.tokens import Predictions
+from ablate.task import Predictions
 from ablate.task.translation import Translations
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 
 from ablate.metric.corpus import CorpusBleu, CorpusChrf, Scoring, Tokenised
-from ablate.metric.tokens import Calibration, TokenMean
+from ablate.task import Calibration, TokenMean
 
 
 def score(corpus, rank: int, world: int) -> list[float]:

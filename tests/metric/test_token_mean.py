@@ -3,7 +3,7 @@ import math
 
 import torch
 
-from ablate.metric.tokens import TokenMean
+from ablate.task import TokenMean
 
 
 def mean_of(batches) -> float:

@@ -1,8 +1,7 @@
 """The built-in corpus: two invented languages, Mirel and Sodak, made from one grammar.
 
-Read in this order: `lexicon` (the words), `meaning` (what a sentence means, drawn at random),
-`mirel` and `sodak` (a meaning put into words), and the splits below. `python -m lab.toy` prints
-one sentence pair of each construction.
+Read in this order: `lexicon` (the words), `grammar` (what a sentence means, and how either language
+puts it into words), and the splits below. `python -m lab.toy` prints one pair of each construction.
 """
 
 import hashlib
@@ -15,9 +14,8 @@ from zlib import crc32
 
 from ablate.config.limits import Seed
 from ablate.data.corpus import TRAINED, Corpus, Pairs
-from ablate.data.toy import mirel, sodak
+from ablate.data.toy.grammar import MIREL, SODAK, Habits, Speaker
 from ablate.data.toy.lexicon import text
-from ablate.data.toy.meaning import Habits, Speaker
 from ablate.errors import UserError
 
 USUAL = Habits()
@@ -109,11 +107,11 @@ class Toy(Corpus):
         seen = set()
         while True:
             meaning = speaker.sentence()
-            source = mirel.sentence(meaning)
+            source = MIREL.sentence(meaning)
             src = text(source)
             if src in seen or split not in ("test_long", _home(src)):
                 continue
-            target = sodak.sentence(meaning)
+            target = SODAK.sentence(meaning)
             if not self._fits(split, *sorted((len(source), len(target)))):
                 continue
             if split != "train":

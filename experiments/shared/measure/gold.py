@@ -14,10 +14,10 @@ from functools import cache
 from random import Random
 from typing import Any, NamedTuple
 
-from ablate.data.toy import USUAL, mirel, sodak
+from ablate.data.toy import MIREL, SODAK, USUAL
 from ablate.data.toy import _home as home  # with a public name, all runs would be outdated
+from ablate.data.toy.grammar import Pronoun, Referent, Sentence, Speaker, clauses, own_phrases
 from ablate.data.toy.lexicon import Word, text
-from ablate.data.toy.meaning import Pronoun, Referent, Sentence, Speaker, clauses, own_phrases
 
 LONGEST = 14  # words, as in the corpus
 Pairs = list[tuple[int, int]]
@@ -49,7 +49,7 @@ def sentences(split: str, count: int) -> tuple[Gold, ...]:
     by_line: dict[str, Gold] = {}
     while len(by_line) < count:
         meaning = speaker.sentence()
-        line = text(mirel.sentence(meaning))
+        line = text(MIREL.sentence(meaning))
         if home(line) != split or line in by_line:
             continue
         sentence = gold(meaning)
@@ -66,9 +66,9 @@ def gold(meaning: Sentence) -> Gold:
     and its subject, and the alignment of target words with source words.
     """
     numbered = _numbered(meaning, {}, iter(range(1000)))
-    src, tgt = (text(side.sentence(meaning)).split() for side in (mirel, sodak))
-    sources = _places(mirel.sentence(numbered))
-    targets = _places(sodak.sentence(numbered))
+    src, tgt = (text(side.sentence(meaning)).split() for side in (MIREL, SODAK))
+    sources = _places(MIREL.sentence(numbered))
+    targets = _places(SODAK.sentence(numbered))
     aligned = [(targets[tag], sources[tag]) for tag in sources if tag in targets]
     return Gold(src, tgt, _links(numbered, sources, src), sorted(aligned))
 
@@ -112,7 +112,7 @@ def _places(tokens: list[Any]) -> dict[str, int]:
 
 def _links(meaning: Sentence, places: dict[str, int], src: list[str]) -> dict[str, Pairs]:
     links: dict[str, Pairs] = {kind: [] for kind in KINDS}
-    pronouns = (i for i, word in enumerate(src) if word == mirel.PRONOUN.form)
+    pronouns = (i for i, word in enumerate(src) if word == MIREL.PRONOUN.form)
     for clause in clauses(meaning):
         verb, subject = places[clause.verb.mirel], places[clause.subject.referent.noun.mirel]
         if isinstance(clause.subject, Pronoun):

@@ -1,15 +1,17 @@
-"""Represent the meaning of a sentence as a tree, without the word order and endings of a language.
+"""Represent the meaning of a sentence as a tree, without the word order and endings of a language,
+and put it into the words of two languages, Mirel and Sodak.
 
 sentence    clause, and clause, ...
 clause      verb, subject, and what the verb's valency asks for
 relative    a clause with a gap where its head noun would stand
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from random import Random
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from ablate.data.toy.lexicon import (
     ADJECTIVES,
@@ -19,7 +21,9 @@ from ablate.data.toy.lexicon import (
     PREPOSITIONS,
     VERBS,
     Domain,
+    Gender,
     Noun,
+    Token,
     Valency,
     Verb,
     Word,
@@ -244,3 +248,153 @@ def nouns(domain: Domain, animate: bool | None) -> tuple[Noun, ...]:
         for noun in NOUNS
         if noun.domain in (None, domain) and (animate is None or noun.animate is animate)
     )
+
+
+class Language(ABC):
+    """A language: it puts meanings into words."""
+
+    AND: ClassVar[Token]
+
+    def sentence(self, meaning: Sentence) -> list[Token]:
+        """Return the clauses, joined by "and"."""
+        first, *further = map(self.clause, meaning)
+        return first + [token for clause in further for token in (self.AND, *clause)]
+
+    @abstractmethod
+    def clause(self, meaning: Clause) -> list[Token]:
+        """Return the words of a clause."""
+
+
+class Mirel(Language):
+    """Mirel, the source language.
+
+    Verb second, adjectives before the noun, no gender, no case, no agreement: only the order of the
+    words tells who does what to whom.
+    """
+
+    THE, A, PRONOUN = Token("sa", "the"), Token("mo", "a"), Token("li", "it")
+    AND, THAT = Token("vo", "and"), Token("pu", "that")
+    WHICH, TO = Token("ke", "which"), Token("ta", "to")
+    PLURAL = "s"
+
+    def clause(self, meaning: Clause) -> list[Token]:
+        """Return the clause with its verb second: after the adverb if that comes first."""
+        subject, verb = self.nominal(meaning.subject), self.word(meaning.verb)
+        adverb = self.optional(meaning.adverb)
+        tokens = [*adverb, verb, *subject] if meaning.fronted else [*subject, verb, *adverb]
+        if meaning.object:
+            tokens += self.nominal(meaning.object)
+        if meaning.recipient:
+            tokens += [self.TO, *self.nominal(meaning.recipient)]
+        if meaning.content:
+            tokens += [self.THAT, *self.clause(meaning.content)]
+        return tokens
+
+    def nominal(self, meaning: NounPhrase | Pronoun | Gap) -> list[Token]:
+        """Return article, adjective, noun, material, place and relative clause, in this order."""
+        if isinstance(meaning, Gap):
+            return []
+        if isinstance(meaning, Pronoun):
+            return [self.PRONOUN]
+        article = self.THE if meaning.definite else self.A
+        tokens = [article, *self.optional(meaning.adjective), self.noun(meaning.referent)]
+        tokens += self.optional(meaning.material)
+        if meaning.place:
+            tokens += [self.word(meaning.place.preposition), *self.nominal(meaning.place.ground)]
+        if meaning.relative:
+            tokens += [self.WHICH, *self.clause(meaning.relative)]
+        return tokens
+
+    def noun(self, referent: Referent) -> Token:
+        """Return the noun, the only word of the language that is inflected."""
+        form, gloss = self.word(referent.noun)
+        return Token(form + self.PLURAL, gloss + "-PL") if referent.plural else Token(form, gloss)
+
+    def word(self, entry: Word) -> Token:
+        """Return the uninflected word."""
+        return Token(entry.mirel, entry.gloss)
+
+    def optional(self, entry: Word | None) -> list[Token]:
+        """Return the uninflected word, if there is one."""
+        return [self.word(entry)] if entry else []
+
+
+class Sodak(Language):
+    """Sodak, the target language.
+
+    The verb closes every clause, adjectives follow the noun. Articles, adjectives and pronouns
+    agree with their noun in gender, number and case, verbs with their subject in gender and number.
+    """
+
+    # stems that take the endings below
+    THE, A = Token("d", "the"), Token("j", "a")
+    WHICH, PRONOUN = Token("w", "which"), Token("h", "it")
+    AND, THAT = Token("esh", "and"), Token("ox", "that")
+
+    # an ending is a vowel for gender and number, then a consonant for the case or for the verb
+    VOWEL: ClassVar = {Gender.MASCULINE: "o", Gender.FEMININE: "a", Gender.NEUTER: "e"}
+    PLURAL_VOWEL = "i"
+    CASE: ClassVar = {"NOM": "r", "ACC": "n", "DAT": "m"}
+    VERB = "t"
+    PLURAL, LINK = "ur", "s"  # of nouns, and between the two nouns of a compound
+
+    def clause(self, meaning: Clause) -> list[Token]:
+        """Return subject, adverb, recipient, object, inner clause, verb, in this order."""
+        tokens = self.nominal(meaning.subject, "NOM")
+        if meaning.adverb:
+            tokens.append(self.word(meaning.adverb))
+        if meaning.recipient:
+            tokens += self.nominal(meaning.recipient, "DAT")
+        if meaning.object:
+            tokens += self.nominal(meaning.object, "ACC")
+        if meaning.content:
+            tokens += [*self.clause(meaning.content), self.THAT]
+        return [*tokens, self.verb(meaning)]
+
+    def nominal(self, meaning: NounPhrase | Pronoun | Gap, case: str) -> list[Token]:
+        """Return article, noun, adjective, place and relative clause, in this order."""
+        referent = meaning.referent
+        if isinstance(meaning, Gap):
+            return []
+        if isinstance(meaning, Pronoun):
+            return [self.agree(self.PRONOUN, referent, case)]
+        article = self.THE if meaning.definite else self.A
+        tokens = [self.agree(article, referent, case), self.noun(meaning)]
+        if meaning.adjective:
+            tokens.append(self.agree(self.word(meaning.adjective), referent, case))
+        if place := meaning.place:
+            tokens += [*self.nominal(place.ground, "DAT"), self.word(place.preposition)]
+        if meaning.relative:
+            gap = "NOM" if isinstance(meaning.relative.subject, Gap) else "ACC"
+            tokens += [self.agree(self.WHICH, referent, gap), *self.clause(meaning.relative)]
+        return tokens
+
+    def noun(self, meaning: NounPhrase) -> Token:
+        """Return the noun, glued to its material, with the plural ending."""
+        form, gloss = self.word(meaning.referent.noun)
+        if material := meaning.material:
+            form, gloss = material.sodak + self.LINK + form, f"{material.gloss}+{gloss}"
+        plural = meaning.referent.plural
+        return Token(form + self.PLURAL, gloss + "-PL") if plural else Token(form, gloss)
+
+    def verb(self, meaning: Clause) -> Token:
+        """Return the verb, agreeing with its subject."""
+        vowel, features = self.agreement(meaning.subject.referent)
+        return Token(meaning.verb.sodak + vowel + self.VERB, f"{meaning.verb.gloss}.{features}")
+
+    def agree(self, stem: Token, referent: Referent, case: str) -> Token:
+        """Return an article, adjective or pronoun with the ending that the referent asks for."""
+        vowel, features = self.agreement(referent)
+        return Token(stem.form + vowel + self.CASE[case], f"{stem.gloss}.{case}.{features}")
+
+    def agreement(self, referent: Referent) -> tuple[str, str]:
+        """Return the vowel and the gloss of the referent's number and, in the singular, gender."""
+        gender = referent.noun.gender
+        return (self.PLURAL_VOWEL, "PL") if referent.plural else (self.VOWEL[gender], gender)
+
+    def word(self, entry: Word) -> Token:
+        """Return the uninflected word or stem."""
+        return Token(entry.sodak, entry.gloss)
+
+
+MIREL, SODAK = Mirel(), Sodak()
