@@ -1,8 +1,10 @@
-"""Format numbers, lists and labels for sentences, and text for Markdown."""
+"""Format numbers, lists and labels for sentences, and text for Markdown; and define the mark of
+every verdict.
+"""
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from ablate.config.labels import arm_labels
 from ablate.metric import NOTHING
@@ -126,3 +128,26 @@ def number_of(claims: Iterable[Mapping[str, object]]) -> dict[str, int]:
 def claims_numbered(numbers: list[int]) -> str:
     """Name claims by their numbers: "Claims 1 and 3"."""
     return f"Claim{'s' * (len(numbers) > 1)} {listed(numbers)}"
+
+
+class Mark(NamedTuple):
+    """The symbol and the colour of a verdict, for figures, web pages and the terminal.
+
+    The colours are those of Okabe and Ito (2008), which can be distinguished with every kind of
+    colour vision. Marks differ in shape as well. No arm has a colour of a verdict.
+    """
+
+    colour: str  # on white or black
+    letter: str  # character with the shape of the mark, for a terminal
+    marker: str = ""  # marker of matplotlib, for states that figures show
+
+
+MARKS = {
+    "supported": Mark("#009e73", "●", "o"),
+    "refuted": Mark("#d55e00", "■", "s"),
+    "inconclusive": Mark("#777777", "◆", "D"),
+    "mixed": Mark("#cc79a7", "◐"),
+    "undecided": Mark("#777777", "◆"),
+    "not testable": Mark("#777777", "–"),
+    "not tested": Mark("#777777", "○"),
+}

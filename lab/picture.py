@@ -11,10 +11,9 @@ from matplotlib.figure import Figure
 
 from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
-from ablate.phrases import percent
+from ablate.phrases import MARKS, percent
 from ablate.record.files import write_text
-from ablate.report.draw import curve_table, style, svg
-from ablate.report.marks import INK, MARKS
+from ablate.report.draw import INK, curve_table, style, svg
 from ablate.verdict.stored import read_verdict
 from ablate.verdict.types import Entry
 

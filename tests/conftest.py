@@ -342,7 +342,7 @@ def command(monkeypatch, capsys):
 def here(monkeypatch):
     """Let the runs of a sweep happen in this process, and draw no figures of its report."""
     run_cells_here(monkeypatch)
-    monkeypatch.setattr("ablate.report.figures.Figure.picture", None)
+    monkeypatch.setattr("ablate.report.write.Figure.picture", None)
     monkeypatch.setattr("ablate.report.write.svg", lambda picture: "<svg/>\n")
 
 

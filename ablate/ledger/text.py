@@ -22,7 +22,7 @@ from ablate.ledger.verdicts import (
     read_claims,
     read_notes,
 )
-from ablate.report.marks import MARKS
+from ablate.phrases import MARKS
 from ablate.verdict.types import INCONCLUSIVE
 from ablate.words.answer import evidence_line, graded
 

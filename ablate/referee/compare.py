@@ -80,7 +80,7 @@ class Comparison:
 
     def plot(self) -> "Figure":
         """Return a figure with the effect of every claim; without an effect, with every run."""
-        from ablate.report.figures import figures
+        from ablate.report.write import figures
 
         use_labels(self.evidence.registration.get("labels", {}))
         return next(figures(self.evidence, self.verdict)).picture

@@ -1,7 +1,6 @@
-"""Write the parts of a report: the texts that are not about a single verdict (how the claims were
-tested, the setting, what a study of combinations found, the registration, and how to cite the
-report), and the tables, which are data frames whose cells are text; and print verdicts in a
-terminal.
+"""Write the parts of a report: how the claims were tested, what a study of combinations found, the
+command that decides more claims, and the tables, which are data frames whose cells are text; and
+print verdicts in a terminal.
 
 In tables, an estimate is treatment minus baseline, in units of the metric. An answer has only the
 fields that apply to its claim.
@@ -12,7 +11,6 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +18,17 @@ from pandas import DataFrame
 from rich.console import Console
 from rich.text import Text
 
-from ablate.config.labels import arm_label, factor_label, option_label
+from ablate.config.labels import arm_label, factor_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import RATE, command
 from ablate.evidence.outcome import by_label
-from ablate.evidence.types import Levels, Run
+from ablate.evidence.types import Levels
 from ablate.metric import METRICS, NOTHING, Metric, metric_in_words, metric_of
 from ablate.phrases import (
+    MARKS,
     claims_numbered,
     code,
-    counted,
     deviation,
-    each_of,
     grouped,
     interpretation,
     listed,
@@ -42,31 +39,13 @@ from ablate.phrases import (
     text,
 )
 from ablate.record.label import value_text
-from ablate.report.marks import MARKS
 from ablate.verdict.kinds import kind_of
-from ablate.verdict.stored import at_each_budget, was_trained
+from ablate.verdict.stored import at_each_budget
 from ablate.verdict.types import INCONCLUSIVE, Combined, CombinedChange, Entry, Verdict
 from ablate.words.answer import claim_metric, direction, graded, opening, seeds_needed, unit_of
-from ablate.words.reasons import bounds, caveat_text
+from ablate.words.reasons import bounds, caveat_text, regime
 
 FIGURES = ("gains", "effects", "combined", "curves")  # the first of them is named
-TRAINING = ("steps", "tokens_per_step", "short", "precision")  # not of a probe
-
-
-def regime(verdict: Verdict) -> str:
-    """Return the setting (data, model, training, test, machine) in one line."""
-    setting: dict[str, Any] = {**verdict["regime"]}
-    for group in {"data", "model"} & setting.keys():
-        setting[group] = [option_label(group, name) for name in each_of(setting[group])]
-    if isinstance(tested := setting.get("test_sentences"), dict):
-        setting["test_sentences"] = [f"{number:,} ({split})" for split, number in tested.items()]
-    trained = was_trained(verdict)
-    parts = [
-        f"{key} {listed([f'{x:,}' if isinstance(x, int) else x for x in each_of(value)])}"
-        for key, value in setting.items()
-        if value and key != "scale" and (trained or key not in TRAINING)
-    ]
-    return "; ".join([*parts, *["not trained"] * (not trained and "data" in setting)])
 
 
 def combined_lines(result: Combined) -> Iterator[str]:
@@ -115,37 +94,6 @@ def _test(claim: Entry) -> str:
     return ". ".join(parts) + "."
 
 
-def registration(evidence: Evidence, verdict: Verdict) -> str:
-    """Return a sentence on when the study was registered, and how often it was changed and judged
-    before.
-    """
-    if not verdict["study_hash"]:
-        return "This comparison was not registered before its runs."
-    earlier, looks = len(evidence.registration.get("earlier") or []), verdict["looks"]
-    after = f", after {counted(earlier, 'earlier version')}" if earlier else ""
-    judged = f" The runs had been judged {counted(looks, 'time')} before this verdict."
-    return (
-        f"The plan of this study (claims, arms, margins and seeds; hash {verdict['study_hash']}) "
-        f"was registered at {_registered(verdict) or 'an unknown time'}{after}."
-        f"{judged * bool(looks)}"
-    )
-
-
-def _registered(verdict: Verdict) -> str:
-    when = verdict.get("registered")
-    return f"{datetime.fromtimestamp(when, UTC):%Y-%m-%d %H:%M UTC}" if when else ""
-
-
-def citation(verdict: Verdict) -> str:
-    """Return the line for citing a report: software, experiment, hash of its study, and date."""
-    software = listed(each_of(verdict["versions"].get("ablate", "")), "or")
-    name, study = verdict["experiment"], verdict["study_hash"]
-    day = _registered(verdict)[:10]
-    parts = [f"ablate {software}", f"experiment {name}"]
-    parts += [f"study {study}"] * bool(study) + [f"registered {day}"] * bool(day)
-    return ", ".join(parts)
-
-
 def more_seeds(evidence: Evidence, verdict: Verdict) -> str:
     """Return the command that trains the seeds which undecided claims need; "" if no claim needs
     more, if each seed is another recipe (a study of combinations), or if other programs made the
@@ -177,16 +125,6 @@ def more_seeds(evidence: Evidence, verdict: Verdict) -> str:
     keys = ["-m", *(word.partition("=")[0] for word in fresh)]
     words = [word for word in given if word.partition("=")[0] not in keys]
     return f"{advice}\n\n    {code(command([*words, *fresh], '-m'))}"
-
-
-def versions(verdict: Verdict) -> str:
-    """Return the names and versions of the packages that the runs used, as text."""
-    return ", ".join(f"{k} {listed(each_of(v), 'or')}" for k, v in verdict["versions"].items())
-
-
-def commits(runs: Sequence[Run]) -> str:
-    """Return the commits of ablate with which the runs were made, as text."""
-    return listed(sorted({run.get("commit", "") for run in runs} - {""})) or "not recorded"
 
 
 def announce_report(console: Console, evidence: Evidence, verdict: Verdict, folder: Path) -> None:

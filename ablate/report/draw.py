@@ -1,8 +1,8 @@
 """Draw the figures of a report: learning curves, a metric against the levels of a factor, and
 forest plots, with a row for each estimate.
 
-Arms differ in colour (ablate.report.marks) and in line style, so that figures can be printed in
-grey. Text in a figure stays text in the SVG file.
+Arms differ in colour and in line style, so that figures can be printed in grey. Text in a figure
+stays text in the SVG file.
 """
 
 import io
@@ -26,8 +26,7 @@ from ablate.config.labels import arm_label, factor_label
 from ablate.evidence.outcome import CHANGED
 from ablate.evidence.types import Curve, Screen
 from ablate.metric import metric_of
-from ablate.phrases import grouped
-from ablate.report.marks import ARM_COLOURS, INK, MARKS
+from ablate.phrases import MARKS, grouped
 from ablate.stats.means import t_quantile
 from ablate.verdict.kinds import KINDS
 from ablate.verdict.types import LEVEL, Entry
@@ -37,6 +36,11 @@ CLIP_PATH = re.compile(r'(?<=<clipPath id=")\w+(?=")')
 WIDTH = 6.5  # width of a figure in inches
 LINE = 0.142  # height of a text line in inches
 LABEL = 70  # largest number of letters in a line of the label of an x-axis
+# Colours of arms. A figure has a single file for light and dark pages, so each colour has a
+# contrast of at least 3 to 1 on both. The smallest distance between two colours was maximised for
+# all kinds of colour vision.
+ARM_COLOURS = ("#0072b2", "#b28a12", "#8c19ff", "#73661d", "#c266ff", "#999654")
+INK = "#222"  # colour of text and axes
 GRID = "#bbbbbb"
 LINES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)), (0, (8, 2)), (0, (3, 1, 1, 1, 1, 1)))
 STYLE: dict[Any, Any] = {

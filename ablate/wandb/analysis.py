@@ -19,7 +19,7 @@ from ablate.phrases import name_of
 from ablate.record.files import finite
 from ablate.report.content import comparable
 from ablate.report.draw import style
-from ablate.report.figures import figures
+from ablate.report.write import figures
 from ablate.verdict.types import Verdict
 from ablate.wandb.connection import ANALYSIS, EVIDENCE, LOGGER, names, start
 from ablate.words.answer import graded

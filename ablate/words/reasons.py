@@ -1,15 +1,17 @@
-"""Write a sentence for the code of each caveat and of each reason why a claim is undecided.
+"""Write a sentence for the code of each caveat and of each reason why a claim is undecided; and
+texts on a whole verdict: its limits, its setting, its registration, and how to cite it.
 
-Caveats are full sentences, as is the sentence on the limits of a verdict (`bounds`). Reasons are
-clauses without a full stop, which other sentences contain.
+Caveats are full sentences. Reasons are clauses without a full stop, which other sentences contain.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from string import Formatter
 from typing import Any
 
 from ablate.config.labels import arm_label, factor_label, option_label, texts_of_task
-from ablate.evidence.types import Caveat, Reason
+from ablate.evidence.folder import Evidence
+from ablate.evidence.types import Caveat, Reason, Run
 from ablate.metric import metric_in_words
 from ablate.phrases import claims_numbered, counted, each_of, grouped, in_sentence, listed, quoted
 from ablate.verdict.stored import was_trained
@@ -23,6 +25,7 @@ BOUNDS = {
     "trained": "Measured with models of {size} on {data}, {steps} steps. Larger models and other "
     "text may differ.",
 }
+TRAINING = ("steps", "tokens_per_step", "short", "precision")  # not of a probe
 TEMPLATES = {  # `Words` formats the values of a code
     # how the study differs from the registered study
     "not_registered": f"The question was not registered before the runs; {EXPLORATORY}.",
@@ -234,3 +237,60 @@ def bounds(verdict: Verdict) -> str:
         data=listed([option_label("data", name) for name in each_of(setting["data"])]),
         steps=grouped(setting["steps"]),
     )
+
+
+def regime(verdict: Verdict) -> str:
+    """Return the setting (data, model, training, test, machine) in one line."""
+    setting: dict[str, Any] = {**verdict["regime"]}
+    for group in {"data", "model"} & setting.keys():
+        setting[group] = [option_label(group, name) for name in each_of(setting[group])]
+    if isinstance(tested := setting.get("test_sentences"), dict):
+        setting["test_sentences"] = [f"{number:,} ({split})" for split, number in tested.items()]
+    trained = was_trained(verdict)
+    parts = [
+        f"{key} {listed([f'{x:,}' if isinstance(x, int) else x for x in each_of(value)])}"
+        for key, value in setting.items()
+        if value and key != "scale" and (trained or key not in TRAINING)
+    ]
+    return "; ".join([*parts, *["not trained"] * (not trained and "data" in setting)])
+
+
+def registration(evidence: Evidence, verdict: Verdict) -> str:
+    """Return a sentence on when the study was registered, and how often it was changed and judged
+    before.
+    """
+    if not verdict["study_hash"]:
+        return "This comparison was not registered before its runs."
+    earlier, looks = len(evidence.registration.get("earlier") or []), verdict["looks"]
+    after = f", after {counted(earlier, 'earlier version')}" if earlier else ""
+    judged = f" The runs had been judged {counted(looks, 'time')} before this verdict."
+    return (
+        f"The plan of this study (claims, arms, margins and seeds; hash {verdict['study_hash']}) "
+        f"was registered at {_registered(verdict) or 'an unknown time'}{after}."
+        f"{judged * bool(looks)}"
+    )
+
+
+def _registered(verdict: Verdict) -> str:
+    when = verdict.get("registered")
+    return f"{datetime.fromtimestamp(when, UTC):%Y-%m-%d %H:%M UTC}" if when else ""
+
+
+def citation(verdict: Verdict) -> str:
+    """Return the line for citing a report: software, experiment, hash of its study, and date."""
+    software = listed(each_of(verdict["versions"].get("ablate", "")), "or")
+    name, study = verdict["experiment"], verdict["study_hash"]
+    day = _registered(verdict)[:10]
+    parts = [f"ablate {software}", f"experiment {name}"]
+    parts += [f"study {study}"] * bool(study) + [f"registered {day}"] * bool(day)
+    return ", ".join(parts)
+
+
+def versions(verdict: Verdict) -> str:
+    """Return the names and versions of the packages that the runs used, as text."""
+    return ", ".join(f"{k} {listed(each_of(v), 'or')}" for k, v in verdict["versions"].items())
+
+
+def commits(runs: Sequence[Run]) -> str:
+    """Return the commits of ablate with which the runs were made, as text."""
+    return listed(sorted({run.get("commit", "") for run in runs} - {""})) or "not recorded"

@@ -8,8 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ablate.console import track
 from ablate.ledger.text import Entry, limits
-from ablate.phrases import grouped
-from ablate.report.marks import MARKS
+from ablate.phrases import MARKS, grouped
 from ablate.verdict.kinds import KINDS
 from ablate.verdict.stored import RULE
 from experiments.site import documents, front, guide

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ablate.ledger.verdicts import read_claims, read_notes
-from ablate.report.marks import MARKS
+from ablate.phrases import MARKS
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 STARTS = {f"{mark.letter} " for mark in MARKS.values()}

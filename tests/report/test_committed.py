@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from ablate.evidence.folder import Evidence
-from ablate.report.figures import Figure
-from ablate.report.write import write_report
+from ablate.report.write import Figure, write_report
 from ablate.verdict.stored import RESULT
 from lab.index import index
 

@@ -10,7 +10,7 @@ from matplotlib.text import Text
 from ablate.evidence.folder import Evidence
 from ablate.record.files import finite
 from ablate.report.draw import curve_table, draw_effects, draw_levels, style
-from ablate.report.figures import figures
+from ablate.report.write import figures
 from ablate.verdict.conclude import conclude
 from ablate.verdict.stored import read_verdict
 

@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.metric import metric_of
     from ablate.plan.prediction import prediction, seeds_of, study_file
     from ablate.record.files import write_text
-    from ablate.report.figures import expected_gains
+    from ablate.report.write import expected_gains
     from ablate.sweep.load import from_folder
 
     folder, target = Path(arguments.folder).expanduser(), arguments.to
