@@ -14,6 +14,7 @@ import builtins
 import importlib.util
 import json
 import math
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -153,6 +154,11 @@ PAIRS = Range(1, 10**7)  # can be generated in minutes and fit into memory
 Seed = Annotated[int, Range(0, 2**63 - 1)]  # range of torch's generators
 Count = Annotated[int, Range(1)]
 
+FILE_NAME = Limit(
+    "begin with a letter or a digit, and hold only these, spaces and _ . + = , -, because it names "
+    "files",
+    lambda value: not isinstance(value, str) or bool(re.fullmatch(r"\w[\w .+=,-]*", value)),
+)
 NOT_EMPTY = Limit("not be empty", lambda value: not isinstance(value, Collection) or len(value) > 0)
 
 BETAS = Limit(

@@ -12,7 +12,7 @@ from hydra._internal import defaults_list
 from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 
-from ablate.config.limits import NOT_EMPTY, PAIRS, Count, OneOf, Range, Seed
+from ablate.config.limits import FILE_NAME, NOT_EMPTY, PAIRS, Count, OneOf, Range, Seed
 from ablate.config.study import (
     CONFIG_DEFAULTS,
     Claim,
@@ -137,7 +137,7 @@ class Paths:
     """
 
     results: Annotated[str, NOT_EMPTY] = "results"  # folder for runs, sweeps and reports
-    cache: Annotated[str, NOT_EMPTY] = "cache"  # folder for token ids, hashes of source, downloads
+    cache: Annotated[str, NOT_EMPTY] = "cache"  # folder for token ids and downloads
     experiments: Annotated[str, NOT_EMPTY] = "experiments"  # folder for evidence in git
 
 
@@ -145,7 +145,8 @@ class Paths:
 class Config:
     """The typed part of the config: all top-level keys."""
 
-    name: str = "run"  # name of the experiment; names its sweep folder and W&B group
+    # name of the experiment; names its sweep folder and W&B group
+    name: Annotated[str, FILE_NAME] = "run"
     seed: Seed = 1  # random seed of initial weights, order of the data, and dropout
     # number of a set of seeds; in another set, the same `seed` gives independent random numbers
     replicate: Seed = 0
@@ -176,7 +177,7 @@ class Config:
     validation_search: Component = MISSING
     search: Component = MISSING  # for testing alone
     # names of the splits that are tested, such as test or validation
-    test_splits: list[str] = field(default_factory=lambda: ["test"])
+    test_splits: list[Annotated[str, FILE_NAME]] = field(default_factory=lambda: ["test"])
     trainer: Component = MISSING
     engine: Component = MISSING  # where the workers of a sweep run
     checkpoint: Checkpoint = field(default_factory=Checkpoint)

@@ -35,7 +35,7 @@ from ablate.record.files import (
     seal,
     write_json,
 )
-from ablate.record.label import key
+from ablate.record.results import key
 
 if TYPE_CHECKING:
     from ablate.evidence.folder import Evidence  # imports numpy

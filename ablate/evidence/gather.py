@@ -17,7 +17,6 @@ from ablate.evidence.outcome import required_metrics, threshold
 from ablate.evidence.types import Curve, End, Run
 from ablate.phrases import listed
 from ablate.record.files import digest
-from ablate.record.label import say
 from ablate.record.results import (
     IDENTITY,
     Link,
@@ -26,6 +25,7 @@ from ablate.record.results import (
     executed_source,
     read_links,
     read_result,
+    say,
     swept,
 )
 

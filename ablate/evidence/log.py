@@ -53,7 +53,7 @@ from ablate.evidence.registration import (
 from ablate.evidence.types import Asked, Claim, Reason, Registration, Run, reason
 from ablate.phrases import name_of
 from ablate.record.files import SEAL, append_line, seal, write_text
-from ablate.record.label import run_key
+from ablate.record.results import run_key
 
 BESIDE = ("metric", "measure")  # settings that say what is measured, not how the runs are made
 NEAR = 2  # ratio of sizes or budgets from which on a setting is another one

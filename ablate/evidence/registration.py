@@ -39,7 +39,7 @@ from ablate.evidence.types import (
 )
 from ablate.phrases import name_of
 from ablate.record.files import digest
-from ablate.record.label import place
+from ablate.record.results import place
 
 if TYPE_CHECKING:
     from ablate.evidence.folder import Evidence  # imports this module

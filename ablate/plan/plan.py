@@ -33,7 +33,8 @@ from ablate.evidence.gather import gather
 from ablate.evidence.registration import shared_seeds
 from ablate.evidence.types import Levels, Run, Study
 from ablate.phrases import counted
-from ablate.record.results import RESULT, Fingerprints, read_sealed
+from ablate.record.files import read_sealed
+from ablate.record.results import RESULT, Fingerprints
 from ablate.sweep.begin import regime
 from ablate.sweep.cell import Cell, without_seed
 from ablate.sweep.compose import PlannedSweep

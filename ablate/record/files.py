@@ -9,10 +9,9 @@ import hashlib
 import io
 import json
 import os
-import re
 import uuid
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,24 +24,9 @@ from ablate.errors import UserError
 if TYPE_CHECKING:
     import numpy as np
 
-FILE_NAME = re.compile(r"\w[\w .+=,-]*")
 WANDB = "wandb"  # W&B's folder: its logs are links to other folders, and only W&B reads them
 SEAL, SEAL_DIGITS = "seal", 64
 COLUMNS = 100  # maximum width of a line of JSON
-
-
-def check_name(key: str, name: str) -> None:
-    """Raise UserError for a name that cannot become a file name.
-
-    Args:
-        key: the config key that sets the name, for the message.
-        name: the name.
-    """
-    if not FILE_NAME.fullmatch(name):
-        raise UserError(
-            f"{key}={name}: files are named after it, so it must begin with a letter or a digit "
-            "and hold nothing but these, spaces and _ . + = , -"
-        )
 
 
 def check_links(folder: Path, within: Path) -> None:
@@ -187,12 +171,35 @@ def seal(record: Mapping[str, object]) -> dict[str, object]:
     return {**record, SEAL: digest(record, SEAL_DIGITS)}
 
 
+def unsealed(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object without its seal."""
+    return {key: value for key, value in record.items() if key != SEAL}
+
+
 def check_seal(record: Any) -> bool:
     """Return whether the seal of an object matches its content."""
-    if not isinstance(record, dict):
-        return False
-    content = {key: value for key, value in record.items() if key != SEAL}
-    return record.get(SEAL) == digest(content, SEAL_DIGITS)
+    return isinstance(record, dict) and record == seal(unsealed(record))
+
+
+def digests(folder: Path, patterns: Iterable[str]) -> dict[str, str]:
+    """Return the SHA-256 of every file that matches a pattern, by its path within the folder."""
+    paths = sorted(path for pattern in patterns for path in folder.glob(pattern))
+    return {str(path.relative_to(folder)): digest_of(path) for path in paths}
+
+
+def read_sealed(path: Path) -> Any:
+    """Return the object in a sealed file, without the seal.
+
+    Raises:
+        FileNotFoundError: the file does not exist.
+        UserError: the file was changed after it was written.
+    """
+    record: Any = None
+    with suppress(ValueError):
+        record = json.loads(path.read_text(encoding="utf-8"))
+    if not check_seal(record):
+        raise UserError(f"{path} is damaged or was edited (its checksum does not match)")
+    return unsealed(record)
 
 
 def read_log(path: Path) -> str:

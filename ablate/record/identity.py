@@ -24,7 +24,6 @@ import functools
 import hashlib
 import importlib.metadata
 import importlib.util
-import json
 import platform
 import re
 import subprocess
@@ -41,8 +40,7 @@ from omegaconf import DictConfig, OmegaConf
 from ablate.config import leaves
 from ablate.config.location import PACKAGE, spec_of
 from ablate.config.settle import USUAL_BLEU, bleu_tokenizer
-from ablate.record.files import check_seal, seal, write_json
-from ablate.record.label import WITHOUT_EFFECT, is_below
+from ablate.record.results import WITHOUT_EFFECT, is_below
 
 # Keys that cannot change a result, or of which the identity covers the content or the effect: the
 # files of `initial`, the text of test_sentences, the changes of a variant.
@@ -112,21 +110,11 @@ def read_source(config: DictConfig) -> None:
     """Read the source of all components in a config, before they are imported.
 
     Otherwise a file that changes between the import and the computation of the identity would give
-    a run the identity of code that it did not execute. What is computed from the source of modules
-    of this package is stored in paths.cache, by the content of the modules, because parsing them
-    takes half a second.
+    a run the identity of code that it did not execute.
     """
-    path = Path(config.paths.cache, "sources.json")
-    with suppress(OSError, ValueError):
-        if check_seal(stored := json.loads(path.read_bytes())):
-            _parsed.update({key: Source(*parsed) for key, parsed in stored["sources"].items()})
-    count = len(_parsed)
     plain: Any = OmegaConf.to_container(config, resolve=False)
     nodes = [plain[key] for key in plain if key not in OUTSIDE]
     source_hashes([*ENTRY_MODULES, *dotted_names(nodes)])
-    if len(_parsed) > count:
-        with suppress(OSError):  # the folder may be read-only
-            write_json(path, seal({"sources": _parsed}))
 
 
 @functools.cache  # every run of a sweep asks for them
@@ -177,11 +165,6 @@ class Source(NamedTuple):
 
     hash: str
     imports: Sequence[str] = ()
-
-
-_parsed: dict[str, Source] = {}  # by a digest of the source of a module of this package
-# the source on which these results depend, besides that of the module
-PARSER = sys.version.encode() + Path(__file__).read_bytes()
 
 
 def source_hashes(names: Iterable[str]) -> dict[str, str]:
@@ -285,16 +268,7 @@ def _read(name: str) -> Source:
     if module.file.suffix != ".py":
         return Source(hashlib.sha256(content).hexdigest()[:16])
     package = name if module.file.name == "__init__.py" else name.rpartition(".")[0]
-    if not name.startswith(OURS):  # its imports also depend on what is installed
-        return _parse(content, package, ours=False)
-    key = hashlib.sha256(b"\n".join((PARSER, package.encode(), content))).hexdigest()
-    if key not in _parsed:
-        _parsed[key] = _parse(content, package, ours=True)
-    return _parsed[key]
-
-
-def _parse(content: bytes, package: str, *, ours: bool) -> Source:
-    tree = ast.parse(content)
+    tree, ours = ast.parse(content), name.startswith(OURS)
     source = tree_hash(tree)
     names = _names(tree, package, texts=not ours)
     return Source(source, tuple(n for n in names if n.startswith(OURS) or not ours))
@@ -339,13 +313,19 @@ def tree_hash(tree: ast.Module) -> str:
 
 
 def environment() -> dict[str, Any]:
-    """Return the command, machine and versions that produced the numbers of a run."""
+    """Return the command, machine and versions that produced the numbers of a run.
+
+    "instructions" is the instruction set of torch's kernels, such as "AVX2" or "AVX512", which add
+    numbers in different orders.
+    """
+    import torch  # slow to import; a run has imported it
+
     return {
         "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
         "python": platform.python_version(),
         "platform": platform.platform(),
         "processor": processor(),
-        "instructions": instructions(),
+        "instructions": torch.backends.cpu.get_cpu_capability(),
         "commit": source_commit(),
         "packages": packages(),
     }
@@ -360,26 +340,11 @@ def processor() -> str:
     return str(names[0]) if names else platform.processor() or platform.machine()
 
 
-def instructions() -> str:
-    """Return the instruction set of torch's kernels, such as "AVX2" or "AVX512", which add numbers
-    in different orders.
-    """
-    import torch  # slow to import; a run has imported it
-
-    return torch.backends.cpu.get_cpu_capability()
-
-
-FIELD = re.compile("^(Name|Version): (.*)$", re.MULTILINE)  # in the file of a package
-
-
 @functools.cache
 def packages() -> dict[str, str]:
     """Return the versions of all installed packages."""
-    installed = importlib.metadata.distributions()
-    texts = (each.read_text("METADATA") or each.read_text("PKG-INFO") or "" for each in installed)
-    # the library parses the description of each package, too, which takes a tenth of a second
-    heads = (dict(FIELD.findall(text.partition("\n\n")[0])) for text in texts)
-    return {head["Name"]: head["Version"] for head in heads if len(head) == 2}
+    installed = (each.metadata for each in importlib.metadata.distributions())
+    return {about["Name"]: about["Version"] for about in installed}
 
 
 @functools.cache

@@ -18,37 +18,16 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import yaml
 from omegaconf import DictConfig, OmegaConf
 
 from ablate.errors import UserError, rank, say_once
-from ablate.record import identity
-from ablate.record.files import (
-    acquire,
-    append_line,
-    check_links,
-    digest,
-    seal,
-    write_arrays,
-    write_json,
-    write_tensors,
-    write_text,
-)
-from ablate.record.results import (
-    RESULT,
-    Fingerprints,
-    Result,
-    digests,
-    read_result,
-)
-
-# `failed` is missing, because a failed run is repeated
-RESULTS = ("finished", "diverged", "collapsed")
+from ablate.record import files, identity
+from ablate.record.results import RESULT, Fingerprints, Result, read_result
 
 
 class RecordFolder:
@@ -56,46 +35,50 @@ class RecordFolder:
 
     The folder is named by the identity, a hash of everything that can change the results. Only the
     process of rank 0 writes. The result is sealed and contains the digests of all files that match
-    the patterns in `kept`. If one of these files changes, the result is invalid.
+    the patterns in `kept`. If one of these files changes, the result is invalid. A run that fails
+    has no result.
     """
 
     kept: tuple[str, ...] = ("identity.json",)
+    lasting: tuple[str, ...] = ()  # names that stay in the folder when its run begins again
 
     def __init__(self, parent: Path, parts: identity.Parts) -> None:
         self.parts = parts
-        self.identity = digest(parts)
+        self.identity = files.digest(parts)
         self.folder = parent / self.identity
         self.seconds: dict[str, float] = {}
         self.writes = rank() == 0
         self._imported = {*sys.modules}
-        self._start()
-
-    def _start(self, earlier: float = 0.0) -> None:
-        """Start to measure time; `earlier` is the number of seconds before an interruption."""
-        self._started = time.monotonic() - earlier
+        self._started = time.monotonic()
 
     def result(self) -> Result | None:
-        """Return the stored result; None if the result is missing, damaged or that of a failed run.
+        """Return the stored result; None if the result is missing or damaged.
 
         A message about damage is printed once.
         """
         try:
-            result = read_result(self.folder, self.identity)
+            return read_result(self.folder, self.identity)
         except UserError as error:
             say_once(f"{error}: the run will be repeated")
             return None
-        return result if result and result["status"] in RESULTS else None
 
-    def clear(self, *, keep: tuple[str, ...] = ()) -> None:
-        """Create the folder if necessary, and remove its content except the names in `keep`."""
+    def begin(self) -> None:
+        """Start to measure time, clear the folder, and describe the run in it."""
+        self._started = time.monotonic()
+        if self.writes:
+            self.clear()
+            self.describe()
+
+    def clear(self) -> None:
+        """Create the folder if necessary, and remove its content except the names in `lasting`."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for path in self.folder.iterdir():
-            if path.name not in keep:
+            if path.name not in self.lasting:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def describe(self) -> None:
         """Write identity.json with the identity and the values from which it was computed."""
-        write_json(self.folder / "identity.json", {"identity": self.identity, **self.parts})
+        files.write_json(self.folder / "identity.json", {"identity": self.identity, **self.parts})
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -114,10 +97,8 @@ class RecordFolder:
     def finish(self, status: str, metrics: Mapping[str, int | float | None], **more: Any) -> Result:
         """Write result.json, the last file of this folder, and return its content.
 
-        The result of a failure lists no files, because its files change when the run resumes.
-
         Args:
-            status: "finished", "diverged", "collapsed" or "failed".
+            status: "finished", "diverged" or "collapsed".
             metrics: the metrics of the run, by name.
             more: further keys of the result.
 
@@ -125,8 +106,7 @@ class RecordFolder:
             UserError: a module was changed after the identity was computed, and before it was
                 imported.
         """
-        if status in RESULTS:
-            self._check_source()
+        self._check_source()
         result = {
             "status": status,
             "identity": self.identity,
@@ -134,11 +114,11 @@ class RecordFolder:
             "seconds": {k: round(v, 3) for k, v in self.seconds.items()},
             "wall_seconds": round(self.wall_seconds, 3),
             "ended": round(time.time(), 3),
-            "files": digests(self.folder, self.kept) if status in RESULTS else {},
+            "files": files.digests(self.folder, self.kept),
             **more,
         }
         if self.writes:
-            write_json(self.folder / RESULT, seal(result))
+            files.write_json(self.folder / RESULT, files.seal(result))
         return cast(Result, result)
 
     def _check_source(self) -> None:
@@ -169,13 +149,6 @@ class EvaluationRecord(RecordFolder):
         parts = identity.evaluation_parts(config, training.identity, tests)
         super().__init__(training.folder / "tests", parts)
 
-    def begin(self) -> None:
-        """Start to measure time, empty the folder of the evaluation, and write its identity."""
-        self._start()
-        if self.writes:
-            self.clear()
-            self.describe()
-
     def keep(
         self,
         split: str,
@@ -197,8 +170,8 @@ class EvaluationRecord(RecordFolder):
         if groups is not None:
             arrays["groups"] = np.unique(list(groups), return_inverse=True)[1]
         if lines:
-            write_text(self.folder / f"{split}.hyp", "".join(f"{line}\n" for line in lines))
-        write_arrays(self.folder / f"{split}.stats.npz", arrays)
+            files.write_text(self.folder / f"{split}.hyp", "".join(f"{line}\n" for line in lines))
+        files.write_arrays(self.folder / f"{split}.stats.npz", arrays)
 
 
 class Record(RecordFolder):
@@ -211,13 +184,13 @@ class Record(RecordFolder):
     """
 
     kept = ("identity.json", "config.yaml", "environment.json", "metrics.jsonl", "tokenizer/*.json")
+    lasting = ("tests",)
 
     def __init__(self, config: DictConfig, text: Fingerprints, weights: str) -> None:
         self.results = Path(config.paths.results)
         super().__init__(self.results / "runs", identity.parts(config, text.training, weights))
         self.config = config
         self.evaluation = EvaluationRecord(config, self, text.tests)
-        self.current: RecordFolder = self  # the folder that records an error now
         self.resumed = False
         self.about: dict[str, Any] = {}  # description of the corpus
         self.weights_digest: str | None = None
@@ -234,12 +207,9 @@ class Record(RecordFolder):
         Raises:
             UserError: a link in the folder of the run leads out of `runs`.
         """
-        lock: Any = nullcontext()
-        if self.writes:
-            path = self.results / "locks" / f"{self.identity}.lock"
-            lock = acquire(path, "executing this run")
-        with lock:
-            check_links(self.folder, self.folder.parent)
+        path = self.results / "locks" / f"{self.identity}.lock"
+        with files.acquire(path, "executing this run") if self.writes else nullcontext():
+            files.check_links(self.folder, self.folder.parent)
             yield
 
     def stored_result(self) -> Result | None:
@@ -274,15 +244,6 @@ class Record(RecordFolder):
             whole["evaluation"] = str(self.evaluation.folder)
         return cast(Result, whole)
 
-    def begin(self) -> None:
-        """Prepare the folder for a new training: start to measure time, remove all files except
-        evaluations, and write config, identity and environment.
-        """
-        self._start()
-        if self.writes:
-            self.clear(keep=("tests",))
-            self._introduce()
-
     def resume(self, metrics: str, wall_seconds: float) -> None:
         """Prepare the folder to resume training from a checkpoint: remove the metrics that were
         logged after the checkpoint.
@@ -291,61 +252,49 @@ class Record(RecordFolder):
             metrics: content of metrics.jsonl at the checkpoint.
             wall_seconds: seconds of training before the checkpoint.
         """
-        self._start(wall_seconds)
+        self._started = time.monotonic() - wall_seconds
         self.seconds["training"] = wall_seconds
         if self.writes:
-            (self.folder / "result.json").unlink(missing_ok=True)  # remove the result of a failure
-            write_text(self.metrics, metrics)
-            self._introduce()
+            (self.folder / RESULT).unlink(missing_ok=True)  # a damaged result
+            files.write_text(self.metrics, metrics)
+            self.describe()
 
-    def _introduce(self) -> None:
-        plain = OmegaConf.to_container(self.config, resolve=True)
-        write_text(self.folder / "config.yaml", yaml.safe_dump(plain, sort_keys=False))
-        self.describe()
-        write_json(self.folder / "environment.json", {**identity.environment(), **self.about})
-
-    def __enter__(self) -> "Record":
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Write an error into the result of the training, or of the evaluation if it is running."""
-        if isinstance(error, Exception) and self.current.folder.is_dir():
-            with suppress(OSError):  # a full disk cannot store the failure either
-                self.current.finish("failed", {}, error=f"{type(error).__name__}: {error}")
+    def describe(self) -> None:
+        """Write identity.json, config.yaml, and environment.json."""
+        super().describe()
+        files.write_text(self.folder / "config.yaml", OmegaConf.to_yaml(self.config, resolve=True))
+        files.write_json(self.folder / "environment.json", {**identity.environment(), **self.about})
 
     def log(self, values: dict[str, float], step: int) -> None:
-        """Append a line of metrics to metrics.jsonl, unless the evaluation is running.
+        """Append a line of metrics to metrics.jsonl, unless the training has ended.
 
         Metrics of an evaluation go into its result.json.
         """
-        if self.writes and self.current is self:
+        if self.writes and not (self.folder / RESULT).exists():
             line = {"step": step, "time": round(self.wall_seconds, 3), **values}
-            append_line(self.metrics, json.dumps(line))
+            files.append_line(self.metrics, json.dumps(line))
 
-    def keep_weights(self, weights: Mapping[str, object]) -> None:
-        """Save the weights that are tested, and store their digest in `weights_digest`."""
-        if self.writes:
-            self.weights_digest = write_tensors(self.weights, weights)
-
-    def keep_tokenizers(self, save: Callable[[Path], None]) -> None:
-        """Save the vocabularies, without which the weights cannot be used.
+    def keep(self, weights: Mapping[str, object], save: Callable[[Path], None]) -> None:
+        """Save the weights that are tested, with their digest in `weights_digest`, and the
+        vocabularies, without which the weights cannot be used.
 
         Args:
+            weights: the weights by name.
             save: function that writes the vocabularies into a folder.
         """
         if self.writes:
+            self.weights_digest = files.write_tensors(self.weights, weights)
             folder = self.folder / "tokenizer"
             folder.mkdir(exist_ok=True)
             save(folder)
 
     def finish(self, status: str, metrics: Mapping[str, int | float | None], **more: Any) -> Result:
-        """Write result.json of training, and return its content; unless the run failed, remove its
-        checkpoints, which are no longer needed.
+        """Write result.json of training, return its content, and remove the checkpoints, which are
+        no longer needed.
         """
         more = {"seed": self.config.seed, "weights": self.weights_digest, **more}
         result = super().finish(status, metrics, **more)
-        if status != "failed":
-            self.drop_checkpoints()
+        self.drop_checkpoints()
         return result
 
     def drop_checkpoints(self) -> None:

@@ -38,7 +38,7 @@ from ablate.phrases import (
     probability,
     text,
 )
-from ablate.record.label import value_text
+from ablate.record.results import value_text
 from ablate.verdict.kinds import kind_of
 from ablate.verdict.stored import at_each_budget
 from ablate.verdict.types import INCONCLUSIVE, Combined, CombinedChange, Entry, Verdict

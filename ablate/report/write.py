@@ -31,7 +31,7 @@ from ablate.evidence.types import Curve, Run, Screen, Shown
 from ablate.metric import metric_of
 from ablate.phrases import code, grouped, interpretation, listed, percent, text
 from ablate.record.files import finite, seal, write_json, write_text
-from ablate.record.label import value_text
+from ablate.record.results import value_text
 from ablate.report import content
 from ablate.report.content import by_effect, named_metric
 from ablate.report.draw import (

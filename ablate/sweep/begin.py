@@ -41,7 +41,7 @@ from ablate.evidence.registration import (
     shared_seeds,
 )
 from ablate.evidence.types import Regime
-from ablate.record.files import digest, seal, write_json
+from ablate.record.files import digest, read_sealed, seal, write_json
 from ablate.record.identity import (
     OUTSIDE,
     device_kind,
@@ -49,8 +49,7 @@ from ablate.record.identity import (
     source_commit,
     source_hashes,
 )
-from ablate.record.label import SEEDS, is_below, place
-from ablate.record.results import read_sealed
+from ablate.record.results import SEEDS, is_below, place
 from ablate.sweep.cell import Cell, config_dirs
 from ablate.sweep.compose import PlannedSweep
 from ablate.sweep.end import end

@@ -41,7 +41,7 @@ from ablate.metric import metric_of
 from ablate.record import results
 from ablate.record.files import digest, take
 from ablate.record.identity import parts
-from ablate.record.label import levels
+from ablate.record.results import levels
 
 SEED = re.compile(r"seed=\d+")
 Overrides = tuple[str, ...]

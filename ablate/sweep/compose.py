@@ -34,9 +34,8 @@ from ablate.config.settle import settle
 from ablate.errors import UserError
 from ablate.evidence.registration import arms_of
 from ablate.evidence.types import Study, Tune
-from ablate.record.label import key as text_key
-from ablate.record.label import makes_arms, say, value_text
-from ablate.record.results import Fingerprints
+from ablate.record.results import Fingerprints, makes_arms, say, value_text
+from ablate.record.results import key as text_key
 from ablate.sweep.cell import SEED, Cell, Overrides, first_of_each, without_seed
 
 if TYPE_CHECKING:  # torch, which --help does not need

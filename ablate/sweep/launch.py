@@ -30,8 +30,7 @@ from ablate.evidence.log import looked
 from ablate.evidence.registration import planned_looks, shared_seeds
 from ablate.evidence.types import Levels, Study, Tune
 from ablate.record.identity import source_hash
-from ablate.record.label import run_key
-from ablate.record.results import Link, executed_source, read_link
+from ablate.record.results import Link, executed_source, read_link, run_key
 from ablate.sweep.begin import alone, conclude, once, register_study
 from ablate.sweep.cell import Cell, RunTask, fail
 from ablate.sweep.compose import PlannedSweep, compose

@@ -19,8 +19,7 @@ from ablate.evidence.gather import SCREENING, curve_of, gather, training_curve_o
 from ablate.evidence.outcome import by_label
 from ablate.evidence.types import Curve, Levels
 from ablate.record.files import check_links
-from ablate.record.label import say
-from ablate.record.results import folders_of, read_links, read_result
+from ablate.record.results import folders_of, read_links, read_result, say
 from ablate.verdict.study_checks import load_evidence
 
 if TYPE_CHECKING:

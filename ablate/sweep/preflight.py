@@ -31,8 +31,7 @@ from ablate.model.base import Model
 from ablate.model.residual import Residual
 from ablate.observe import NAMES
 from ablate.optimizer import make_optimizer
-from ablate.record.label import SEEDS, is_below, key, place
-from ablate.record.results import Fingerprints
+from ablate.record.results import SEEDS, Fingerprints, is_below, key, place
 from ablate.record.training import Record
 from ablate.seeding import seed_dropout, seed_of
 from ablate.sweep.cell import Cell, Overrides, first_of_each, plain_study, without_seed

@@ -41,9 +41,8 @@ from ablate.evidence.gather import SCREENING
 from ablate.evidence.registration import arms_of, screening_seeds
 from ablate.evidence.types import Study
 from ablate.metric import metric_of
-from ablate.record import files
-from ablate.record.label import key as text_key
-from ablate.record.label import makes_arms, value_text
+from ablate.record.results import key as text_key
+from ablate.record.results import makes_arms, value_text
 from ablate.sweep.cell import SEED, Cell, first_of_each, plain_study, without_seed
 from ablate.sweep.compose import PlannedSweep, compose
 from ablate.sweep.tuning import screening_jobs
@@ -338,7 +337,6 @@ def checked(config: DictConfig) -> Study | None:
     check_words(config, config.hydra.overrides.task)
     if config.trainer.get("fast_dev_run"):
         raise UserError("trainer.fast_dev_run stores no result that a sweep needs: leave out -m")
-    files.check_name("name", config.name)
     expand(config)
     check_study_keys(config)
     study = None if config.study is None else plain_study(config)

@@ -18,8 +18,7 @@ from ablate.evidence.gather import curve_of
 from ablate.evidence.outcome import threshold, value
 from ablate.evidence.registration import ordered
 from ablate.evidence.types import Run, Tune
-from ablate.record.label import run_key, value_text
-from ablate.record.results import Link
+from ablate.record.results import Link, run_key, value_text
 from ablate.sweep.cell import Cell, Overrides, without_seed
 
 # maximum number of extensions of the grid of values for a seed whose best value is at the edge

@@ -27,7 +27,7 @@ from ablate.errors import UserError
 from ablate.initial import initialise
 from ablate.model import Law
 from ablate.model.base import Model, Seq2Seq, build
-from ablate.record.label import value_text
+from ablate.record.results import value_text
 
 VOCAB = 20
 SMALL = {"d_model": 16, "d_ff": 24, "n_heads": 2}

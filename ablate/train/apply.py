@@ -150,7 +150,6 @@ def evaluate(job: Job, trainer: pl.Trainer, task: Training, record: Record) -> R
         UserError: the files of a test split have changed since the run began.
     """
     config, tests = job.config, record.evaluation
-    record.current = tests
     tests.begin()
     for split in config.test_splits:
         if task.data.fingerprint_of_test(split) != tests.parts["data"].get(split, ""):

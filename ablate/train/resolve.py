@@ -29,7 +29,6 @@ from ablate.config.check import check, is_component
 from ablate.config.construct import construct
 from ablate.config.settle import settle
 from ablate.errors import UserError
-from ablate.record.files import check_name
 from ablate.record.identity import read_source
 from ablate.train.checkpoints import AtomicCheckpointIO
 from ablate.train.job import Job, check_compatibility
@@ -53,8 +52,6 @@ def resolve(config: DictConfig) -> Job:
     settle(config)
     read_source(config)
     check(config)
-    for key, name in (("name", config.name), *(("test_splits", s) for s in config.test_splits)):
-        check_name(key, name)
     shorter = shorten(config)
     hush_lightning()
     job = Job(

@@ -129,20 +129,19 @@ def perform(
     if job.probe is None:
         # raises UserError for an unsuitable model before the record exists
         make_optimizer(job.optimizer, model)
-    with record:
-        trained, step = begin(record, model)
-        with Tracking(job.loggers, record) as tracking:
-            if job.probe is not None:
-                with record.phase("probe"):
-                    values = job.probe(model)
-                metrics = {f"probe/{name}": value for name, value in values.items()}
-                result = record.finish("finished", metrics | {"parameters": parameters(model)})
-                return record.whole(result, None), True
-            task, weights = Training(job, model, data), WeightKeeper(record)
-            trainer = make_trainer(job, tracking, [weights, *states])
-            result = trained or train(task, trainer, weights, tracking, step)
-            tested = evaluate(job, trainer, task, record) if record.evaluates(result) else None
-            return record.whole(result, tested), trained is None
+    trained, step = begin(record, model)
+    with Tracking(job.loggers, record) as tracking:
+        if job.probe is not None:
+            with record.phase("probe"):
+                values = job.probe(model)
+            metrics = {f"probe/{name}": value for name, value in values.items()}
+            result = record.finish("finished", metrics | {"parameters": parameters(model)})
+            return record.whole(result, None), True
+        task, weights = Training(job, model, data), WeightKeeper(record)
+        trainer = make_trainer(job, tracking, [weights, *states])
+        result = trained or train(task, trainer, weights, tracking, step)
+        tested = evaluate(job, trainer, task, record) if record.evaluates(result) else None
+        return record.whole(result, tested), trained is None
 
 
 def begin(record: Record, model: Model) -> tuple[Result | None, int]:
@@ -156,7 +155,6 @@ def begin(record: Record, model: Model) -> tuple[Result | None, int]:
     saved = None if fresh or trained else last_saved(record)
     record.resumed = bool(trained or saved)
     if trained:
-        record.current = record.evaluation
         record.drop_checkpoints()
     elif saved:
         record.resume(saved["metrics"], saved["wall_seconds"])
@@ -224,8 +222,7 @@ def train(
             task.fix_weights()
     with record.phase("pictures"):
         tracking.show(task)
-    record.keep_weights(model.state_dict())
-    record.keep_tokenizers(data.tokenizers.save)
+    record.keep(model.state_dict(), data.tokenizers.save)
     metrics = {**task.measured, **metrics}
     # a run with fewer steps has had no time to learn, so it has not collapsed
     enough = SHORT if record.config.batch.scored_tokens else ENOUGH_STEPS
@@ -286,7 +283,7 @@ class HandOver(Checkpoint):
             return
         state, _ = read_tensors(state_path(record))
         if state[OWN]["step"] == step:
-            longer.clear(keep=("tests",))
+            longer.clear()
             without_state = shutil.ignore_patterns(state_path(record).name)
             shutil.copytree(record.checkpoints, longer.checkpoints, ignore=without_state)
             state[OWN]["identity"] = longer.identity

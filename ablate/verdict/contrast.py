@@ -30,7 +30,7 @@ from ablate.evidence.outcome import CHANGED, involves_chance, value
 from ablate.evidence.registration import shared_seeds
 from ablate.evidence.types import Asked, Claim, Predicted, Question, Run
 from ablate.phrases import name_of
-from ablate.record.label import key
+from ablate.record.results import key
 from ablate.stats import above, at_most, difference
 from ablate.stats.estimate import Estimate, Units, estimate, from_arms
 from ablate.stats.means import largest

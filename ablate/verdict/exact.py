@@ -24,7 +24,7 @@ import numpy as np
 from ablate.evidence.folder import Evidence, differ
 from ablate.evidence.outcome import CHANGED, needs_no_training
 from ablate.evidence.types import Claim, Levels, Run
-from ablate.record.label import run_key
+from ablate.record.results import run_key
 from ablate.stats import Tests, at_most
 from ablate.stats.estimate import Estimate, estimate
 from ablate.stats.spending import ONCE, repeated

@@ -25,7 +25,7 @@ from ablate.config.screen import FACTOR
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Levels, Question, Reason, Run, Study, TableClaim, reason
-from ablate.record.label import key, say
+from ablate.record.results import key, say
 from ablate.stats import means
 from ablate.stats.means import MeanDifference
 

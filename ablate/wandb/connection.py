@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ablate.errors import UserError
-from ablate.record.label import cut
-from ablate.record.results import read_links
+from ablate.record.results import cut, read_links
 
 STEP = "trainer/global_step"  # name of the step in Lightning's logger
 ANALYSIS = "analysis"  # job type of the analysis run of a sweep

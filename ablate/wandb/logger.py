@@ -19,8 +19,7 @@ from pytorch_lightning.utilities import rank_zero_only
 from ablate.config.labels import arm_label
 from ablate.config.limits import OneOf, Range
 from ablate.evidence.gather import LIBRARIES
-from ablate.record.label import choices, cut, distinct_levels, is_swept, levels, say
-from ablate.record.results import Result
+from ablate.record.results import Result, choices, cut, distinct_levels, is_swept, levels, say
 from ablate.record.training import Record
 from ablate.train.module import Training
 from ablate.train.tracking import RunLogger

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from ablate.record.files import digest, seal, write_json
+from ablate.record.files import digest, read_sealed, seal, write_json
 from ablate.record.identity import evaluation_parts, parts
-from ablate.record.results import read_sealed
 from ablate.train.module import Training
 
 TESTING = (

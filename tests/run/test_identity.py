@@ -4,9 +4,8 @@ import ast
 
 import pytest
 
-from ablate.record import identity
 from ablate.record.files import digest
-from ablate.record.identity import parts, read_source, tree_hash
+from ablate.record.identity import parts, tree_hash
 
 
 @pytest.fixture
@@ -80,17 +79,6 @@ def test_only_the_modules_that_a_run_executes_count(compose):
         "ablate.train.tracking",
     )
     assert not any(name.startswith(watching) for name in modules)
-
-
-def test_what_is_stored_of_the_source_gives_the_same_identity(compose, monkeypatch, tmp_path):
-    config = compose("logger=none", f"paths.cache={tmp_path}")
-    expected = parts(config, "text")
-    for parse in (identity._parse, None):  # the second process need not parse
-        monkeypatch.setattr(identity, "_parse", parse)
-        monkeypatch.setattr(identity, "_parsed", {})
-        identity._read.cache_clear()
-        read_source(config)
-        assert parts(config, "text") == expected
 
 
 SOURCE = '''"""A module."""

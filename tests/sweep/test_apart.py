@@ -12,7 +12,7 @@ from hydra.types import HydraContext, RunMode
 from ablate.config.location import CONF
 from ablate.errors import UserError
 from ablate.evidence.checks import check_arms
-from ablate.record.label import key, say, value_text
+from ablate.record.results import key, say, value_text
 from ablate.sweep.compose import check_apart, compose
 
 # what is swept, and a value of it per arm

@@ -5,7 +5,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.singleton import Singleton
 from omegaconf import OmegaConf, open_dict
 
-from ablate.record.label import levels, say
+from ablate.record.results import levels, say
 from ablate.wandb.logger import title
 
 

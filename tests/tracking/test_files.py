@@ -7,8 +7,7 @@ import torch
 
 from ablate.errors import UserError
 from ablate.record import files
-from ablate.record.files import check_seal, read_tensors, seal, write_json
-from ablate.record.results import read_sealed
+from ablate.record.files import check_seal, read_sealed, read_tensors, seal, write_json
 
 RECORD = {
     "status": "finished",

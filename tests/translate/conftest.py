@@ -48,8 +48,7 @@ def finished(tmp_path_factory):
 
 def _seal(folder):
     """Give a run the record that it would have if its files had always been these."""
-    from ablate.record.files import read_tensors, seal, write_json
-    from ablate.record.results import digests
+    from ablate.record.files import digests, read_tensors, seal, write_json
 
     files = digests(folder, ("config.yaml", "tokenizer/*.json"))
     try:
