@@ -8,7 +8,7 @@ lines about the questions of a sweep lies beside its evidence. Lines that a log 
 from the copies in the folders of sweeps. Committed copies affect no other sweep, because an
 analysis by another person spends no alpha of this user.
 
-An earlier analysis of some of the seeds spends alpha (ablate.stats.spending). A claim is
+An earlier analysis of some of the seeds spends alpha (ablate.stats.corrections). A claim is
 exploratory if its question was asked before with other settings or under another rule, if earlier
 analyses spent all of alpha, or if seeds that were started or analysed are left out.
 

@@ -18,11 +18,11 @@ from ablate.evidence.types import Claim
 from ablate.metric import metric_of
 from ablate.phrases import counted, name_of
 from ablate.plan.plan import Plan, aligned
+from ablate.stats.corrections import ONCE
 from ablate.stats.estimate import Estimate
 from ablate.stats.moderated import FEWEST_ARMS
-from ablate.stats.power import PlannedNoise, has_spread
+from ablate.stats.power import PlannedNoise
 from ablate.stats.rates import Rates
-from ablate.stats.spending import ONCE
 from ablate.verdict.contrast import contrast
 from ablate.verdict.kinds import kind_of
 from ablate.verdict.sides import sides
@@ -114,7 +114,7 @@ def _measured(claim: Claim, plan: Plan) -> Estimate | None:
         estimate = contrast(claim, plan.earlier).among_learned().estimate
     except UserError:  # some levels have not run, or a record disagrees with its statistics
         return None
-    return replace(estimate, effect=0.0, looks=ONCE) if has_spread(estimate) else None
+    return replace(estimate, effect=0.0, looks=ONCE) if estimate.error > 0 else None
 
 
 def power_table(seen: Sequence[Sensitivity]) -> list[str]:

@@ -11,13 +11,24 @@ quantile of its own degrees of freedom.
 Source: Clark 1973, The language-as-fixed-effect fallacy, and Owen 2007, arXiv:0712.1658, for A and
 B; Howe 1974 and Zou & Donner 2008 (square-and-add) for the half-width. With few seeds, this
 interval keeps its level, and an interval with Satterthwaite's degrees of freedom does not. The
-quantile for the seeds is corrected for skewness (ablate.stats.skew). If the noise of all arms of a
-study is given, A, its degrees of freedom and its skewness come from them (ablate.stats.moderated).
-The method was chosen by its measured coverage: docs/explanation/calibration.md.
+quantile for the seeds is corrected for skewness (ablate.stats.corrections). If the noise of all
+arms of a study is given, A, its degrees of freedom and its skewness come from them
+(ablate.stats.moderated). The method was chosen by its measured coverage:
+docs/explanation/calibration.md.
+
+Power: for a normal mean with estimated variance, it is an integral over the chi-square distribution
+of this variance (with seeds as the only source of noise: the noncentral t). The integral is a mean
+over 400 equally likely values of the variance. Each value is combined with a value of the sample
+skewness, for which the interval will be corrected. The noise is taken as measured, so the power is
+as uncertain as the noise: with 5 seeds the standard deviation is known to a factor of about 1.7
+either way. Of the measured skewness, only the part beyond its standard error is used, because a
+small sample may look skewed by chance, even if the noise is normal. The effect is never taken as
+measured: a plan names the true effect for which the power is computed.
 """
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -25,13 +36,26 @@ from jaxtyping import Float
 from scipy import optimize, special
 
 from ablate.stats import above, at_most, difference
-from ablate.stats.means import largest, t_quantile
+from ablate.stats.corrections import (
+    FURTHEST,
+    ONCE,
+    Fractions,
+    corrected,
+    correction,
+    nominal,
+    of_wider,
+    repeated,
+    standard_error,
+)
+from ablate.stats.means import MeanDifference, largest, t_quantile
 from ablate.stats.moderated import FEWEST_RUNS, EffectNoise, Error
-from ablate.stats.skew import FURTHEST, corrected, correction, of_wider
-from ablate.stats.spending import ONCE, Fractions, nominal, repeated
 
 SMALLEST = math.log(1e-100)  # logarithm of the smallest p-value
 LARGEST = 1e150  # largest quantile, so that its square is finite
+VALUES = 400  # number of values of the chi-square and of the skewness
+# Multiples of this number, modulo 1, cover the unit interval evenly, in an order without a trend.
+GOLDEN = (5**0.5 - 1) / 2
+Values = Float[np.ndarray, " values"]
 Spread = Any  # a number or an array
 Units = Literal["seeds", "sentences", "groups of sentences", "blocks of text", "prediction"]
 
@@ -55,7 +79,7 @@ class Estimate:
     sentence_variance: float
     skewness: float | None = None  # skewness of the arm that varies more; None: no correction
     units: Units = "sentences"  # what `sentences` counts
-    looks: Fractions = ONCE  # interim analyses, the current one last (ablate.stats.spending)
+    looks: Fractions = ONCE  # interim analyses, the current one last (ablate.stats.corrections)
     scale: float = 0.0  # largest number from which the effect was computed (ablate.stats)
     # noise of all arms of the study; None: from the differences alone
     arms: EffectNoise | None = field(default=None, compare=False, repr=False)
@@ -170,7 +194,7 @@ def half_width(
         sentences: number of test sentences; 0 if they do not contribute to the error.
         of_sentences: part of the variance of the mean that is due to sentences.
         skew: factor of the correction for skewness at this end, as
-            `ablate.stats.skew.correction` returns it.
+            `ablate.stats.corrections.correction` returns it.
         df: degrees of freedom of the variance over seeds; default: the number of pairs minus 1.
         widening: part by which the borrowed skewness widens this end.
     """
@@ -250,3 +274,62 @@ def components(parts: Float[np.ndarray, "seeds sentences"]) -> tuple[float, floa
     ms_seeds = m * float(of_seeds.var(ddof=1))
     ms_sentences = n * float(of_sentences.var(ddof=1))
     return (ms_seeds - ms_rest) / m, (ms_sentences - ms_rest) / (n * m), ms_rest / m
+
+
+def planned_error(noise: Any, pairs: int) -> float:
+    """Return the standard error of a planned sweep with `pairs` seeds and the noise of an
+    estimate.
+    """
+    return math.sqrt(noise.seed_variance / pairs + noise.sentence_variance)
+
+
+def half_widths(noise: Any, pairs: int, tail: float) -> tuple[Values, Values]:
+    """Return likely distances from the estimate of a planned sweep to the lower end, and to the
+    upper end, of its confidence interval.
+
+    The distances depend on the variance and the skewness that the sweep will measure. So for each
+    end, the result has an array of equally likely values.
+
+    Args:
+        noise: an earlier estimate, with the variance and skewness on which the plan is based; or
+            the noise of a study without runs (ablate.stats.power).
+        pairs: number of seeds of the planned sweep.
+        tail: probability beyond each end of the interval.
+    """
+    if not isinstance(noise, Estimate | MeanDifference):
+        return noise.half_widths(pairs, tail)
+    df = noise.degrees(pairs)
+    of_seeds = noise.seed_variance / pairs * (1.0 if math.isinf(df) else _chi2(df) / df)
+    borrowed = noise.borrowed(pairs) if isinstance(noise, Estimate) else None
+
+    def towards(sign: int) -> Values:
+        skew, widening = np.zeros(VALUES), 0.0
+        if noise.skewness is not None:
+            # the part of the measured skewness that exceeds its standard error
+            beyond = max(0.0, abs(noise.skewness) - standard_error(noise.pairs))
+            drawn = math.copysign(beyond, noise.skewness) + skewness_by_chance(pairs)
+            skew = np.array([correction(sign * float(skew_value)) for skew_value in drawn])
+        if borrowed is not None:
+            skew, widening = skew * borrowed.own_skew, borrowed.widening(sign, pairs)
+        sentences = (noise.sentences, noise.sentence_variance)
+        widths = half_width(tail, pairs, of_seeds, *sentences, skew, df, widening)
+        return np.broadcast_to(widths, VALUES)
+
+    return towards(-1), towards(1)
+
+
+@lru_cache(maxsize=64)
+def _chi2(df: float) -> Values:
+    return np.asarray(2 * special.gammaincinv(df / 2, (np.arange(VALUES) + 0.5) / VALUES))
+
+
+@lru_cache(maxsize=64)
+def skewness_by_chance(seeds: int) -> Values:
+    """Return equally likely values of the sample skewness of `seeds` results that are normally
+    distributed.
+
+    Each value is combined with the value of the variance at the same index of another array. The
+    order of the values is such that skewness and variance are not correlated.
+    """
+    shares = (GOLDEN * (np.arange(VALUES) + 0.5)) % 1
+    return np.clip(special.ndtri(shares) * standard_error(seeds), -(seeds**0.5), seeds**0.5)

@@ -4,8 +4,8 @@ An effect is a weighted sum of means. Its variance is the sum of independent par
 one over the differences of pairs. The variance of a part is measured on its arm, with n - 1 degrees
 of freedom. The degrees of freedom of the sum are Satterthwaite's, so that two arms give Welch's
 test. The quantile of t may be corrected for the skewness of the arm whose mean varies most
-(ablate.stats.skew), as it is for the paired seeds of a sweep. Without this correction, the tests
-are those of textbooks.
+(ablate.stats.corrections), as it is for the paired seeds of a sweep. Without this correction, the
+tests are those of textbooks.
 Source: Welch 1947, Biometrika 34, 28; Satterthwaite 1946, Biometrics Bulletin 2, 110.
 Differs: where no run of any arm varies, the p-value is that of the permutation test.
 """
@@ -20,8 +20,15 @@ from jaxtyping import Float
 from scipy import special
 
 from ablate.stats import above, at_most, difference
-from ablate.stats.skew import FURTHEST, corrected, correction, skewness, uncorrected
-from ablate.stats.spending import ONCE, Fractions
+from ablate.stats.corrections import (
+    FURTHEST,
+    ONCE,
+    Fractions,
+    corrected,
+    correction,
+    skewness,
+    uncorrected,
+)
 
 Values = Float[np.ndarray, " runs"]
 Noise = Literal["runs", "blocks of text"]

@@ -18,7 +18,7 @@ many arms share, the effect is the linear combination of all these runs that has
 variance (generalised least squares). With rho = 0 it is the difference of two means of unequally
 many runs, and with rho near 1 the mean of the paired differences.
 The skewness of the arms' pooled residuals corrects the quantile, by the first terms of its
-expansion; the part of V that is the arms' own is corrected as in `ablate.stats.skew`.
+expansion; the part of V that is the arms' own is corrected as in `ablate.stats.corrections`.
 With unequally many runs, skewness does not cancel in the effect. Then it also corrects the own part
 of V, and s_0^2: noise with the skewness g has a kurtosis of about 1.5 g^2, so that the logarithm of
 a variance from n runs is too small by 0.75 g^2 / n. Twice as much is added (`SKEWED`), because the
@@ -41,7 +41,7 @@ from jaxtyping import Bool, Float, Num
 from scipy import special
 
 from ablate.stats import TIED
-from ablate.stats.skew import FURTHEST
+from ablate.stats.corrections import FURTHEST
 
 Scores = Float[np.ndarray, "*sweeps arms seeds"]
 Arms = Float[np.ndarray, "*sweeps arms"]

@@ -21,7 +21,7 @@ from jaxtyping import Float
 from scipy import special
 
 from ablate.stats import above
-from ablate.stats.spending import ONCE, Fractions, repeated
+from ablate.stats.corrections import ONCE, Fractions, repeated
 
 GRID = 201
 LARGEST = 40_000  # largest number of tables that are enumerated

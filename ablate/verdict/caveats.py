@@ -21,7 +21,7 @@ from ablate.evidence.registration import ordered, planned_looks, shared_seeds, t
 from ablate.evidence.types import Caveat, Claim, Levels, Reason, Run, reason
 from ablate.phrases import name_of, number_of
 from ablate.stats import difference
-from ablate.stats.skew import is_visible, skewness
+from ablate.stats.corrections import is_visible, skewness
 from ablate.verdict.judge import Judged
 from ablate.verdict.sides import pairs, steps_of, values_of
 from ablate.verdict.types import COMBINATIONS

@@ -2,15 +2,16 @@
 
 With several claims, verdicts use Holm-adjusted p-values (ablate.stats). Intervals are not
 adjusted. The p-values and intervals of each claim already account for interim analyses
-(ablate.stats.spending). If the runs are tested at two budgets, each budget has separate verdicts.
-Claims of a screen whose variants have no runs yet get no verdict, but count in the correction.
+(ablate.stats.corrections). If the runs are tested at two budgets, each budget has separate
+verdicts. Claims of a screen whose variants have no runs yet get no verdict, but count in the
+correction.
 
 `study.looks: 3` runs a sweep in three stages and judges after each. A claim is over if it is
 decided, or if it is unlikely to be decided: if the conditional power of both decisions, given the
 trend so far, is below 10 %. Stopping for a low conditional power is non-binding: alpha is spent as
-if no claim stopped for this reason (ablate.stats.spending). An arm stops when every claim that uses
-it is over. An exact claim (a condition that must hold in every case) keeps no arm running, because
-it is not decided by a statistical test that needs more seeds.
+if no claim stopped for this reason. An arm stops when every claim that uses it is over. An exact
+claim (a condition that must hold in every case) keeps no arm running, because it is not decided by
+a statistical test that needs more seeds.
 
 If the runs of a study are tested at two budgets, the verdict of a claim is the verdict at the long
 budget. The verdict at the short budget is stored under the key `short`. The claim is judged
@@ -33,7 +34,7 @@ from ablate.evidence.registration import ENOUGH, departures, planned_looks, spli
 from ablate.evidence.types import Levels, Registration, Run, Study, reason
 from ablate.phrases import name_of
 from ablate.stats import at_most
-from ablate.stats.spending import nominal, spent
+from ablate.stats.corrections import nominal, spent
 from ablate.verdict.caveats import caveats
 from ablate.verdict.floor import FEWEST
 from ablate.verdict.judge import Decided, Judged, decide, judge, make_undecided, older_runs

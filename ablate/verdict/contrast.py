@@ -32,10 +32,10 @@ from ablate.evidence.types import Asked, Claim, Predicted, Question, Run
 from ablate.phrases import name_of
 from ablate.record.results import key
 from ablate.stats import above, at_most, difference
+from ablate.stats.corrections import ONCE, Fractions
 from ablate.stats.estimate import Estimate, Units, estimate, from_arms
 from ablate.stats.means import largest
 from ablate.stats.moderated import FEWEST_RUNS, EffectNoise, arm_noise, effect_noise
-from ablate.stats.spending import ONCE, Fractions
 from ablate.verdict.floor import has_learned
 from ablate.verdict.sides import Side, ended_in, sides
 from ablate.verdict.types import ControlOutcome

@@ -26,8 +26,8 @@ from ablate.evidence.outcome import CHANGED, needs_no_training
 from ablate.evidence.types import Claim, Levels, Run
 from ablate.record.results import run_key
 from ablate.stats import Tests, at_most
+from ablate.stats.corrections import ONCE, repeated
 from ablate.stats.estimate import Estimate, estimate
-from ablate.stats.spending import ONCE, repeated
 from ablate.verdict.contrast import looks_of
 from ablate.verdict.sides import Side, has, is_alone, pairs
 from ablate.verdict.types import (

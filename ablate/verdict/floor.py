@@ -37,8 +37,8 @@ from ablate.evidence.outcome import NOT_LEARNED, UNSTABLE, UNTRAINED, UNTRAINED_
 from ablate.evidence.types import Claim, Reason, Run, reason
 from ablate.metric import METRICS, Metric, metric_of
 from ablate.stats import above, at_most, difference
+from ablate.stats.corrections import Fractions
 from ablate.stats.rates import Rates, share_interval
-from ablate.stats.spending import Fractions
 from ablate.verdict.sides import Side
 from ablate.verdict.types import ControlOutcome, Failures, Learning
 

@@ -14,11 +14,18 @@ from ablate.evidence.outcome import involves_chance
 from ablate.evidence.types import Asked, Claim, Question, Reason, Registration, Run, Values, reason
 from ablate.phrases import name_of
 from ablate.stats import Tests, adjust
+from ablate.stats.corrections import (
+    BORROWED,
+    FURTHER,
+    ONCE,
+    PAIRED,
+    false_rate,
+    nominal,
+    visible_noise,
+)
 from ablate.stats.estimate import Estimate
 from ablate.stats.means import MeanDifference
 from ablate.stats.rates import Rates
-from ablate.stats.skew import BORROWED, FURTHER, PAIRED, false_rate, visible_noise
-from ablate.stats.spending import ONCE, nominal
 from ablate.verdict.contrast import asked_of, control
 from ablate.verdict.exact import Exact, TrainedValue
 from ablate.verdict.floor import learning

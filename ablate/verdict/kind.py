@@ -19,11 +19,10 @@ from scipy import optimize, special
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Claim, Reason, Run, TableClaim, reason
 from ablate.stats import Tests, at_most
-from ablate.stats.estimate import Estimate
+from ablate.stats.corrections import ONCE
+from ablate.stats.estimate import Estimate, Values, half_widths, planned_error
 from ablate.stats.means import MeanDifference
-from ablate.stats.power import Values, half_widths, has_spread, planned_error
 from ablate.stats.rates import Rates
-from ablate.stats.spending import ONCE
 from ablate.verdict.contrast import Contrast, contrast, control
 from ablate.verdict.exact import Exact
 from ablate.verdict.floor import FEWEST, failures, one_way, rates_of_failure
@@ -266,7 +265,7 @@ class Kind(ABC):
         """Return whether the estimate has a known standard deviation, so that seeds can be
         planned.
         """
-        return has_spread(estimate) and estimate.degrees(estimate.pairs) >= 1
+        return bool(estimate.error > 0) and estimate.degrees(estimate.pairs) >= 1
 
     def detectable(
         self, claim: Claim, estimate: Any, alpha: float, pairs: int | None = None

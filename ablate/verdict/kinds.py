@@ -30,9 +30,9 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import UNSTABLE, is_unstable
 from ablate.evidence.types import Claim, reason
 from ablate.stats import Tests, at_most
-from ablate.stats.power import Values, half_widths, planned_error
+from ablate.stats.corrections import ONCE
+from ablate.stats.estimate import Values, half_widths, planned_error
 from ablate.stats.rates import Rates, p_values
-from ablate.stats.spending import ONCE
 from ablate.verdict.contrast import contrast
 from ablate.verdict.exact import Exact, TrainedValue, examine, trained_value
 from ablate.verdict.kind import POWER, Finding, Kind, arm_problems

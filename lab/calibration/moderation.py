@@ -14,8 +14,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special, stats
 
+from ablate.stats.corrections import ALLOWANCE, FACTOR, FURTHEST
 from ablate.stats.moderated import arm_noise
-from ablate.stats.skew import ALLOWANCE, FACTOR, FURTHEST
 from ablate.verdict.contrast import scores_of
 from ablate.verdict.study_checks import load_evidence
 from lab.calibration.shapes import (
@@ -120,7 +120,7 @@ def _ends(
     own_skew_part: np.ndarray | float = 1.0,
     widenings: Sequence[np.ndarray | float] = (0.0, 0.0),
 ) -> list[Ends]:
-    """Return the ends of intervals with the correction of ablate.stats.skew, as
+    """Return the ends of intervals with the correction of ablate.stats.corrections, as
     ablate.stats.estimate computes them for a single study.
     """
     skewness = stats.skew(scores[:, :2], axis=-1, bias=False)

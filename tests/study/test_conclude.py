@@ -9,7 +9,7 @@ from statsmodels.stats.multitest import multipletests
 
 from ablate.evidence.checks import adapter
 from ablate.evidence.types import reason
-from ablate.stats.skew import BORROWED, FURTHER
+from ablate.stats.corrections import BORROWED, FURTHER
 from ablate.verdict.conclude import conclude
 from ablate.verdict.types import Verdict
 

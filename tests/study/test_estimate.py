@@ -9,9 +9,9 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import ttost_paired
 
 from ablate.stats import adjust
+from ablate.stats.corrections import nominal, repeated
 from ablate.stats.estimate import components, estimate
 from ablate.stats.rates import Rates, p_values
-from ablate.stats.spending import nominal, repeated
 
 PAIRS = np.random.default_rng(0).normal([3.0, 2.0], 1.0, (8, 2))
 DIFFERENCES = PAIRS[:, 0] - PAIRS[:, 1]

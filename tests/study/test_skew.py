@@ -5,8 +5,7 @@ import pytest
 from scipy import stats
 
 from ablate.stats import adjust
-from ablate.stats.estimate import estimate
-from ablate.stats.skew import (
+from ablate.stats.corrections import (
     CLUSTERED,
     FEW,
     FURTHEST,
@@ -21,6 +20,7 @@ from ablate.stats.skew import (
     standard_error,
     uncorrected,
 )
+from ablate.stats.estimate import estimate
 from ablate.verdict.conclude import conclude
 from ablate.verdict.kinds import KINDS
 from lab.calibration import robustness
