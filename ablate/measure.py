@@ -12,8 +12,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from ablate.config.limits import Count
-from ablate.data import PAD
-from ablate.data.corpus import Corpus
+from ablate.data import PAD, Corpus
 from ablate.data.module import TextData
 from ablate.data.packed import PackedData
 from ablate.data.toy import Toy

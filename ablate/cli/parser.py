@@ -24,7 +24,7 @@ FULL_ERROR = "HYDRA_FULL_ERROR"
 WITH_TRACEBACK = os.environ.get(FULL_ERROR) == "1"
 # packages whose error messages are printed without a traceback
 LIBRARIES = (
-    *("hydra", "omegaconf", "antlr4", "yaml", "pydantic", "pydantic_core"),
+    *("hydra", "omegaconf", "antlr4", "yaml", "pydantic", "pydantic_core", "sacrebleu"),
     *("pytorch_lightning", "lightning_fabric", "ray", "submitit", "datasets", "huggingface_hub"),
 )
 

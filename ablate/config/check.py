@@ -25,7 +25,7 @@ from ablate.errors import UserError, first_line, likely, suggestion
 
 # classes of the nodes of the config; imports would be circular, so these are names
 INTERFACES = {
-    "data": "ablate.data.corpus.Corpus",
+    "data": "ablate.data.Corpus",
     "tokenizer": "ablate.data.scheme.Scheme",
     "task": "ablate.task.Task",
     "model": "ablate.model.base.Model",

@@ -23,7 +23,7 @@ from typing import Any
 
 import tokenizers
 
-from ablate.data.corpus import (
+from ablate.data import (
     TRAINED,
     Corpus,
     Documents,

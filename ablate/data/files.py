@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated
 
 from ablate.config.limits import OneOf, Range
-from ablate.data.corpus import (
+from ablate.data import (
     MARK,
     SEPARATORS,
     SPLITS,

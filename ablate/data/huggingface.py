@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ablate.data.corpus import SPLITS, Corpus, Documents, Pairs, Segment, check_split, segments_of
+from ablate.data import SPLITS, Corpus, Documents, Pairs, Segment, check_split, segments_of
 from ablate.errors import UserError
 from ablate.record.files import digest_of
 

@@ -11,7 +11,15 @@ import numpy.typing as npt
 import pytorch_lightning as pl
 
 from ablate.config.schema import Batching
-from ablate.data import PAD
+from ablate.data import (
+    PAD,
+    Corpus,
+    Pairs,
+    TextLength,
+    check_split,
+    fingerprint_of_test,
+    fingerprints_of,
+)
 from ablate.data.batching import (
     Batch,
     Batches,
@@ -29,14 +37,6 @@ from ablate.data.batching import (
     training_batches,
 )
 from ablate.data.cache import TokenCache, open_cache, splits_of
-from ablate.data.corpus import (
-    Corpus,
-    Pairs,
-    TextLength,
-    check_split,
-    fingerprint_of_test,
-    fingerprints_of,
-)
 from ablate.data.scheme import Scheme
 from ablate.data.tokenizer import Given, TokenIds, Tokenizers
 from ablate.errors import UserError

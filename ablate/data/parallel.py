@@ -12,15 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ablate.config.limits import Count, OneOf
-from ablate.data.corpus import (
+from ablate.data import (
     SPLITS,
     TRAINED,
     Corpus,
     Pairs,
     check_split,
     read_lines,
-    read_pair,
-    read_table,
+    refuse_empty_lines,
 )
 from ablate.errors import UserError
 from ablate.record.files import digest_of, write_bytes
@@ -129,6 +128,40 @@ class Parallel(Corpus):
         order = np.random.default_rng(0).permutation(lines)
         parts = np.split(order, np.cumsum([*wanted.values()]))
         return dict(zip((*wanted, "train"), map(np.sort, parts), strict=True))
+
+
+def read_pair(src: Path, tgt: Path) -> Pairs:
+    """Return the sentence pairs of two files.
+
+    Raises:
+        UserError: as `read_lines`; or the files differ in length.
+    """
+    pairs = Pairs(read_lines(src), read_lines(tgt))
+    if len(pairs.src) != len(pairs.tgt):
+        raise UserError(
+            f"{src} has {len(pairs.src)} lines and {tgt} has {len(pairs.tgt)}; "
+            "line i of one must be the translation of line i of the other."
+        )
+    return pairs
+
+
+def read_table(path: Path) -> Pairs:
+    """Return the first two tab-separated columns of a file: source, target.
+
+    Raises:
+        UserError: as `read_lines`; or a line has a single column, or a sentence is empty.
+    """
+    rows = [line.split("\t") for line in read_lines(path)]
+    for number, columns in enumerate(rows, start=1):
+        if len(columns) < 2:
+            raise UserError(
+                f"{path}: line {number} has no tab; it must have two columns, the source and the "
+                "target sentence."
+            )
+    pairs = Pairs([columns[0] for columns in rows], [columns[1] for columns in rows])
+    for number, column in enumerate(pairs, start=1):
+        refuse_empty_lines(column, f"{path}, column {number}")
+    return pairs
 
 
 def _find(split: str, given: str, languages: tuple[str, str]) -> tuple[Path, ...]:

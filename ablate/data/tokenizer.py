@@ -22,8 +22,7 @@ import tokenizers
 from tokenizers import decoders
 
 from ablate.console import Work
-from ablate.data import EOS, SPECIALS, UNK
-from ablate.data.corpus import Segment, TextLength
+from ablate.data import EOS, SPECIALS, UNK, Segment, TextLength
 from ablate.data.scheme import LINE_FEED, MARK, RESERVED, Scheme
 
 # The library's threads hang in forked children, and the number of threads of a run is fixed.

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Protocol, runtime_checkable
+from typing import Annotated
 
 import torch
 from omegaconf import DictConfig
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from ablate.config.construct import construct
 from ablate.config.limits import OneOf
+from ablate.data import opened, stream_lines
 from ablate.data.tokenizer import Tokenizer, Tokenizers
 from ablate.errors import UserError
 from ablate.model.base import Model
@@ -79,30 +80,14 @@ class Seeded(Initial):
         initialise(model, seed)
 
 
-@runtime_checkable
-class DrawsItsOwn(Protocol):
-    """A module that draws the initial values of its own parameters."""
-
-    def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
-        """Initialise `parameter`, a parameter of this module, in place, using only `generator`."""
-
-
-@runtime_checkable
-class AdjustsInitialValues(Protocol):
-    """A module that changes the initial values of its parameters after all parameters are drawn."""
-
-    def adjust_initial_values(self) -> None:
-        """Change the initial values of the module's parameters in place, such as their scale."""
-
-
 def initialise(model: nn.Module, seed: int) -> None:
     """Initialise every parameter in place: matrices Xavier uniform, biases 0, gains 1.
 
     Each parameter has a separate random generator, which depends on the seed and the parameter's
     name, so arms of a study have the same initial values for every parameter of the same name and
-    shape. A module with a method `draw_initial_values` draws its own parameters. A parameter that
-    the constructor of a class has set to one number keeps this number. A parameter with several
-    names uses the first name.
+    shape. A module with a method `draw_initial_values(parameter, generator)` draws its own
+    parameters. A parameter that the constructor of a class has set to one number keeps this number.
+    A parameter with several names uses the first name.
     """
     for path, module in model.named_modules():
         for name, parameter in module.named_parameters(prefix=path, recurse=False):
@@ -118,14 +103,15 @@ def adjust(model: nn.Module, without: type[nn.Module] | tuple[()] = ()) -> None:
     type `without`.
     """
     for module in model.modules():
-        if isinstance(module, AdjustsInitialValues) and not isinstance(module, without):
-            module.adjust_initial_values()
+        adjust_module = getattr(module, "adjust_initial_values", None)
+        if adjust_module and not isinstance(module, without):
+            adjust_module()
 
 
 def fill(module: nn.Module, name: str, parameter: Tensor, generator: torch.Generator) -> None:
     """Initialise one parameter of a module in place; `name` is its name in the model."""
-    if isinstance(module, DrawsItsOwn):
-        module.draw_initial_values(parameter, generator)
+    if draw := getattr(module, "draw_initial_values", None):
+        draw(parameter, generator)
     elif _is_chosen(module, parameter):
         return
     elif parameter.dim() > 1:
@@ -266,8 +252,6 @@ class Vectors(Initial):
         return count
 
     def _lines(self) -> Iterator[tuple[str, list[str]]]:
-        from ablate.data.corpus import opened, stream_lines
-
         with opened(self.file) as file:
             for number, line in enumerate(stream_lines(file, str(self.file))):
                 word, *numbers = line.rstrip().split(" ")

@@ -89,9 +89,6 @@ class Gpt2(Normal):
         UserError: when called, the residual connections already scale with depth.
     """
 
-    def __init__(self, *, std: Annotated[float, Range(0)]) -> None:
-        self.std = std
-
     def check(self, model: Model) -> None:
         """Raise UserError for muP, and for residual connections with their own depth rule."""
         super().check(model)

@@ -18,7 +18,6 @@ from torch import Tensor
 from torchmetrics import Metric
 
 from ablate.config.settle import USUAL_BLEU
-from ablate.errors import UserError
 
 
 class CorpusScore(Metric):
@@ -155,11 +154,6 @@ def as_in_papers(language: str, tokenize: str) -> Scoring:
 # Columns of a row of statistics: sys_len, ref_len, 4 counts of matches, 4 totals.
 WIDTH = 10
 SMOOTHING = "exp"
-NEEDS = {  # installation of tokenisers that sacreBLEU does not include
-    "ja-mecab": "pip install 'sacrebleu[ja]'",
-    "ko-mecab": "pip install 'sacrebleu[ko]'",
-    "flores200": "pip install sentencepiece (its model is downloaded once)",
-}
 
 
 def bleu_from_statistics(sums: Int[np.ndarray, "10"]) -> float:
@@ -185,24 +179,6 @@ def bleu_of_resamples(sums: Int[np.ndarray, "R 10"]) -> Float[np.ndarray, " R"]:
     return np.where(scored, 100.0 * np.exp(log_brevity + log_precision), 0.0)
 
 
-def _counter(tokenize: str) -> BLEU:
-    """Return a BLEU object of sacreBLEU that has a signature.
-
-    sacreBLEU sets the signature only after it has scored a sentence, so a sentence is scored first.
-    """
-    try:
-        # force: suppresses the warning about tokenised text
-        bleu = BLEU(tokenize=tokenize, force=True, smooth_method=SMOOTHING)
-        bleu.corpus_score(["a"], [["a"]])
-    except Exception as error:  # a missing package, dictionary or model
-        cure = NEEDS.get(tokenize, "")
-        remedy = cure or next(filter(None, str(error).splitlines()), type(error).__name__)
-        raise UserError(
-            f"BLEU by {tokenize} cannot be computed: {remedy}; or set task.tokenize=char"
-        ) from None
-    return bleu
-
-
 class CorpusBleu(CorpusScore):
     """Compute corpus BLEU from sacreBLEU's n-gram counts, summed over batches and processes.
 
@@ -224,7 +200,9 @@ class CorpusBleu(CorpusScore):
     def __init__(self, scoring: Scoring):
         super().__init__(WIDTH)
         self.scoring = scoring
-        self.bleu = _counter(scoring.tokenize)
+        # force: suppresses the warning about tokenised text
+        self.bleu = BLEU(tokenize=scoring.tokenize, force=True, smooth_method=SMOOTHING)
+        self.bleu.corpus_score(["a"], [["a"]])  # the signature is available only after scoring
         self.signature = scoring.sign(str(self.bleu.get_signature()))
 
     def row(self, hypothesis: str, reference: str) -> list[int]:

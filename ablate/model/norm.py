@@ -1,7 +1,7 @@
 """Normalisation layers: their interface, and every option of `model/norm`."""
 
 from abc import ABC, abstractmethod
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
 from jaxtyping import Bool, Float
@@ -36,13 +36,13 @@ class GainNorm(Norm):
     """
 
     has_bias = False
+    bias: Any  # None without a bias
 
     def __init__(self, *, d_model: int, eps: Annotated[float, Range(0)]) -> None:
         super().__init__()
         self.eps = eps
         self.gain = nn.Parameter(torch.ones(d_model))
-        if self.has_bias:
-            self.bias = nn.Parameter(torch.zeros(d_model))
+        self.bias = nn.Parameter(torch.zeros(d_model)) if self.has_bias else None
 
 
 class LayerNorm(GainNorm):
@@ -65,7 +65,7 @@ class LayerNorm(GainNorm):
         return normal.to(x.dtype)  # with autocast on a GPU, torch returns float32
 
 
-class LayerNormNoBias(GainNorm):
+class LayerNormNoBias(LayerNorm):
     """Layer normalisation with a gain and without a bias.
 
     Normalises each vector to zero mean and unit variance, then applies a learned gain.
@@ -77,10 +77,7 @@ class LayerNormNoBias(GainNorm):
     What to expect: the quality of layer_norm, because the linear maps after the norm have biases.
     """
 
-    def forward(self, x: Vectors, real: Real | None = None) -> Vectors:
-        """Return the normalised vectors."""
-        normal = F.layer_norm(x, self.gain.shape, self.gain, eps=self.eps)
-        return normal.to(x.dtype)  # with autocast on a GPU, torch returns float32
+    has_bias = False
 
 
 class LayerNormPlain(Norm):

@@ -65,19 +65,13 @@ class Residual(nn.Module, ABC):
         """Return the residual stream at the start of a stack; x are the embedded tokens."""
         return x
 
+    @abstractmethod
     def forward(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
         """Return the residual stream after sub-layer number i.
 
+        The number is counted from 0; sub-layers that are shared or parallel have a single number.
         Code that inspects a model registers hooks on this module: a forward pre-hook may replace
         the stream or the sub-layer.
-        """
-        return self.through(i, stream, sublayer, real)
-
-    @abstractmethod
-    def through(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
-        """Return the residual stream after sub-layer number i.
-
-        The number is counted from 0; sub-layers that are shared or parallel have a single number.
         """
 
     def leave(self, stream: Stream, real: Real) -> Tokens:
@@ -109,7 +103,7 @@ class PostLN(Residual):
         without learning-rate warm-up training often stays at the unigram distribution.
     """
 
-    def through(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
+    def forward(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
         """Return norm(x + dropout(sublayer(x)))."""
         return self.norms[i](stream + self.dropout(sublayer(stream)), real)
 
@@ -132,7 +126,7 @@ class PreLN(Residual):
         super().__init__(norm=norm, dropout=dropout, depth=depth)
         self.final_norm = norm()
 
-    def through(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
+    def forward(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
         """Return x + dropout(sublayer(norm(x)))."""
         return stream + self.dropout(sublayer(self.norms[i](stream, real)))
 
@@ -161,7 +155,7 @@ class PeriLN(Residual):
         self.output_norms = nn.ModuleList(norm() for _ in range(depth.sublayers))
         self.final_norm = norm()
 
-    def through(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
+    def forward(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
         """Return x + norm'(dropout(sublayer(norm(x))))."""
         output = self.dropout(sublayer(self.norms[i](stream, real)))
         return stream + self.output_norms[i](output, real)
@@ -200,7 +194,7 @@ class Dual(Residual):
         """
         return x, x
 
-    def through(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
+    def forward(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
         """Return the residual streams (norm(p + f), q + f), where `stream` is (p, q).
 
         f is the output of the sub-layer for p, after dropout.
@@ -242,7 +236,7 @@ class DeepNorm(Residual):
         super().__init__(norm=norm, dropout=dropout, depth=depth)
         self.alpha, self.beta = constants(depth)
 
-    def through(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
+    def forward(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
         """Return norm(alpha x + dropout(sublayer(x)))."""
         return self.norms[i](self.alpha * stream + self.dropout(sublayer(stream)), real)
 
@@ -279,6 +273,6 @@ class NoSkip(Residual):
 
     normalises_outputs = True
 
-    def through(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
+    def forward(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
         """Return norm(dropout(sublayer(x)))."""
         return self.norms[i](self.dropout(sublayer(stream)), real)

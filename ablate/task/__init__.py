@@ -11,8 +11,8 @@ import torchmetrics
 from jaxtyping import Bool, Float, Int, Num
 from torch import Tensor, nn
 
+from ablate.data import TextLength
 from ablate.data.batching import Batch, Draw, Ids
-from ablate.data.corpus import TextLength
 from ablate.data.tokenizer import Tokenizers
 from ablate.metric import Metric
 from ablate.model.base import Model
@@ -39,8 +39,15 @@ class Evaluation(nn.Module, ABC):
     The scores do not depend on the number of devices.
     """
 
+    text: Text  # of the split
+
+    def begin(self, text: Text) -> None:
+        """Prepare to score a split with these texts; called before its first batch."""
+        self.text = text
+        self.reset()
+
     @abstractmethod
-    def update(self, model: Model, batch: Batch, search: Search, text: Text) -> None:
+    def update(self, model: Model, batch: Batch, search: Search) -> None:
         """Add the scores of a batch, which is not empty.
 
         `search` generates text, for tasks that score generated text.
@@ -58,9 +65,6 @@ class Evaluation(nn.Module, ABC):
         for part in self.modules():
             if isinstance(part, torchmetrics.Metric):
                 part.reset()
-
-    def begin(self, text: Text) -> None:  # noqa: B027
-        """Prepare to score a split with these texts; called before its first batch."""
 
     def doubt(self, references: Sequence[str]) -> str:
         """Return the reason why a score on these references would be meaningless, or ""."""

@@ -17,7 +17,7 @@ from ablate.errors import UserError
 from ablate.metric import METRICS, Metric
 from ablate.model.base import Bidirectional, Causal, CausalDocuments, Model, Seq2Seq
 from ablate.search import Search
-from ablate.task import Task, Text, TokenScores, of_all_processes, predictions, shifted, tensors
+from ablate.task import Task, TokenScores, of_all_processes, predictions, shifted, tensors
 
 LIKELIHOOD = {
     name: METRICS[name] for name in ("nll", "perplexity", "calibration_error", "accuracy")
@@ -32,7 +32,7 @@ class Likelihood(TokenScores):
     the most likely token.
     """
 
-    def update(self, model: Model, batch: Batch, search: Search, text: Text) -> None:
+    def update(self, model: Model, batch: Batch, search: Search) -> None:
         """Add the scores of a batch's targets; the batch may have no targets."""
         real = batch.targets != PAD
         if not real.any():
@@ -134,18 +134,9 @@ class LanguageModel(Task):
 class TextLikelihood(Likelihood):
     """The nll of a text, and the same value in bits per byte and in nats per character."""
 
-    def __init__(self, *, thorough: bool) -> None:
-        super().__init__(thorough=thorough)
-        self.text: Text | None = None
-
-    def begin(self, text: Text) -> None:
-        """Store the numbers of bytes and characters of the text."""
-        self.text = text
-
     def compute(self) -> dict[str, float]:
         """Return every score by name, computed from the batches of all processes."""
-        scores = super().compute()
-        length = self.text and self.text.length
+        scores, length = super().compute(), self.text.length
         if length is None:
             return scores
         nll = scores["nll"]

@@ -42,7 +42,6 @@ from ablate.model.base import Model, Seq2Seq
 from ablate.search import Search
 from ablate.task import (
     Task,
-    Text,
     TokenMean,
     TokenScores,
     of_all_processes,
@@ -147,7 +146,7 @@ class Translations(TokenScores):
             }
         self.scores: Any = nn.ModuleDict(scores)
 
-    def update(self, model: Model, batch: Batch, search: Search, text: Text) -> None:
+    def update(self, model: Model, batch: Batch, search: Search) -> None:
         """Translate the sources of a batch; add the scores, and the nll of the references."""
         real = batch.targets != PAD
         self.read(predictions(model.head, model(batch.inputs)[real], batch.targets[real]))
@@ -156,8 +155,8 @@ class Translations(TokenScores):
         steps = limits.new_zeros(0) if search.steps is None else search.steps
         self.passes.update(steps.float().mean(), len(limits) if len(steps) else 0)
         self.end(torch.tensor([len(ids) for ids in hypotheses], device=limits.device), limits)
-        references = [text.references[line] for line in batch.lines.tolist()]
-        self.add(batch.lines, text.tokenizers.tgt.decode_lines(hypotheses), references)
+        references = [self.text.references[line] for line in batch.lines.tolist()]
+        self.add(batch.lines, self.text.tokenizers.tgt.decode_lines(hypotheses), references)
 
     def end(self, lengths: Int[Tensor, " B"], limits: Int[Tensor, " B"]) -> None:
         """Count the translations that reach the length limit of the search.

@@ -8,8 +8,7 @@ from jaxtyping import Int
 from omegaconf import DictConfig
 from torch import Tensor
 
-from ablate.data import BOS, EOS, UNK
-from ablate.data.corpus import SEPARATORS
+from ablate.data import BOS, EOS, SEPARATORS, UNK
 from ablate.data.tokenizer import Tokenizer
 from ablate.errors import UserError
 from ablate.metric import derived

@@ -21,7 +21,7 @@ from pytorch_lightning.plugins.precision import (
 from torch.nn import RNNBase
 
 from ablate.adapt import Adapt
-from ablate.data.corpus import Corpus
+from ablate.data import Corpus
 from ablate.data.module import TextData
 from ablate.data.scheme import Scheme
 from ablate.data.tokenizer import Given, Tokenizers

@@ -253,15 +253,14 @@ class Training(pl.LightningModule):
             self._end_if_diverged()
         else:
             self.fix_weights()  # callbacks have just swapped theirs in
-        self._text = text_of(self.data, self.split if self.trainer.testing else "validation")
-        self.evaluation.to(self.device).reset()
-        self.evaluation.begin(self._text)
+        text = text_of(self.data, self.split if self.trainer.testing else "validation")
+        self.evaluation.to(self.device).begin(text)
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         """Score the references of a batch, and the translations that the search outputs."""
         if len(batch.lines):
             search = self.job.search if self.trainer.testing else self.job.validation_search
-            self.evaluation.update(self.model, batch, search, self._text)
+            self.evaluation.update(self.model, batch, search)
 
     def on_validation_epoch_end(self) -> None:
         """Log the scores of validation, such as val/nll, or of the tested split."""

@@ -26,8 +26,7 @@ from ablate.config.location import CONF, search_current_folder
 from ablate.config.schema import Batching, Config
 from ablate.config.trust import check_targets
 from ablate.console import Work
-from ablate.data import EOS, PAD
-from ablate.data.corpus import Corpus, check_split, stream_lines
+from ablate.data import EOS, PAD, Corpus, check_split, stream_lines
 from ablate.data.tokenizer import Given, Tokenizers
 from ablate.errors import UserError, class_and_line, first_line
 from ablate.hardware import keep_memory
@@ -284,5 +283,5 @@ def score(run: Restored, corpus: Corpus, split: str, cache_dir: str) -> dict[str
         for examples in data.evaluation_loader(split):
             moved = move_data_to_device(examples, run.device)
             with run.precision.forward_context():
-                evaluation.update(run.model, moved, run.search, text)
+                evaluation.update(run.model, moved, run.search)
     return evaluation.compute()

@@ -14,7 +14,7 @@ from ablate.config import leaves
 from ablate.config.construct import construct
 from ablate.config.settle import settle
 from ablate.console import make_console
-from ablate.data.corpus import fingerprints_of
+from ablate.data import fingerprints_of
 from ablate.record.identity import OUTSIDE, read_source
 from ablate.record.results import RESULT, Result
 from ablate.record.training import Record

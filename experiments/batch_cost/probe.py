@@ -20,9 +20,8 @@ from jaxtyping import Int
 from torch import Tensor
 
 from ablate.config.limits import Count, OneOf
-from ablate.data import EOS, PAD
+from ablate.data import EOS, PAD, Corpus
 from ablate.data.batching import Sizes, training_batches
-from ablate.data.corpus import Corpus
 from ablate.model.base import Model, Seq2Seq
 from experiments.masks_2.training_batches import ids
 from experiments.shared.cost.counting import counted

@@ -19,8 +19,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.config.limits import Range
-from ablate.data import EOS
-from ablate.data.corpus import Corpus, Pairs
+from ablate.data import EOS, Corpus, Pairs
 from ablate.data.scheme import Scheme
 from ablate.data.tokenizer import Tokenizers
 from ablate.errors import UserError

@@ -17,9 +17,8 @@ import torch
 from jaxtyping import Int
 from torch.nn import functional as F
 
-from ablate.data import EOS, PAD
+from ablate.data import EOS, PAD, Corpus
 from ablate.data.batching import Batch, Sizes, training_batches
-from ablate.data.corpus import Corpus
 from ablate.errors import UserError
 from ablate.loss import CrossEntropy, LabelSmoothing
 from ablate.model.transformer import Transformer

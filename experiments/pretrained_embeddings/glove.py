@@ -18,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ablate.config.limits import Count
-from ablate.data.corpus import Corpus
+from ablate.data import Corpus
 from ablate.data.tokenizer import Tokenizer, Tokenizers
 from ablate.errors import UserError
 from ablate.initial import Initial, initialise

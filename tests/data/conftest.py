@@ -71,7 +71,7 @@ def corpus(tmp_path, sentences, write, parallel):
 @pytest.fixture
 def given():
     """Build a corpus of documents: a text for train and one for the other splits, cut by a rule."""
-    from ablate.data.corpus import SEPARATORS, Documents, split_documents
+    from ablate.data import SEPARATORS, Documents, split_documents
 
     class Given(Documents):
         languages = "", "en"

@@ -5,9 +5,9 @@ import lzma
 import numpy as np
 import pytest
 
-from ablate.data import EOS, UNK, corpus
+from ablate import data
+from ablate.data import EOS, SEPARATORS, UNK, Segment, TextLength, split_documents
 from ablate.data.cache import open_cache
-from ablate.data.corpus import SEPARATORS, Segment, TextLength, split_documents
 from ablate.data.files import FILE, Shakespeare
 from ablate.data.scheme import Bpe, Byte, Char, Word
 from ablate.data.tokenizer import Tokenizer, Tokenizers, write_ids
@@ -24,8 +24,8 @@ TEXTS = [
 
 @pytest.fixture
 def short(monkeypatch):
-    monkeypatch.setattr(corpus, "USUAL", 8)
-    monkeypatch.setattr(corpus, "LONGEST", 16)
+    monkeypatch.setattr(data, "USUAL", 8)
+    monkeypatch.setattr(data, "LONGEST", 16)
 
 
 @pytest.mark.parametrize("text", TEXTS)

@@ -3,7 +3,7 @@ import gzip
 import numpy as np
 import pytest
 
-from ablate.data.corpus import fingerprint_of_test
+from ablate.data import fingerprint_of_test
 
 PAIRS = [(f"line {i}", f"Zeile {i}") for i in range(30)]
 

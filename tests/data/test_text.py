@@ -2,7 +2,8 @@ import gzip
 
 import pytest
 
-from ablate.data.corpus import read_lines, read_pair
+from ablate.data import read_lines
+from ablate.data.parallel import read_pair
 from ablate.errors import UserError
 
 

@@ -1,7 +1,6 @@
 import pytest
 
-from ablate.data import BOS, EOS, PAD, SPECIALS, UNK
-from ablate.data.corpus import Pairs
+from ablate.data import BOS, EOS, PAD, SPECIALS, UNK, Pairs
 from ablate.data.scheme import Bpe, Char, Unigram, Word
 from ablate.data.tokenizer import UNKNOWN, Tokenizers
 

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
+from ablate.data import Pairs
 from ablate.data import toy as toy_package
-from ablate.data.corpus import Pairs
 from ablate.data.toy import LONG, MIREL, SODAK, Toy, grammar
 from ablate.data.toy.grammar import Speaker
 from ablate.data.toy.lexicon import (

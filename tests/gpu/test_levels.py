@@ -89,9 +89,9 @@ def streams(model, device):
     """The types of what runs past the sub-layers, under autocast."""
     types = set()
 
-    def noting(through):
+    def noting(forward):
         def noted(i, stream, sublayer, real):
-            passed = through(i, stream, sublayer, real)
+            passed = forward(i, stream, sublayer, real)
             for state in (stream, passed):
                 types.update(x.dtype for x in (state if isinstance(state, tuple) else (state,)))
             return passed
@@ -99,7 +99,7 @@ def streams(model, device):
         return noted
 
     for residual in (part for part in model.modules() if isinstance(part, Residual)):
-        residual.through = noting(residual.through)
+        residual.forward = noting(residual.forward)
     src, tgt_in = (ids.to(device) for ids in batch())
     with torch.autocast(device.type, torch.bfloat16):
         model(Seq2Seq(src, tgt_in))

@@ -10,7 +10,7 @@ from omegaconf import OmegaConf
 
 from ablate.config.construct import construct
 from ablate.config.location import CONF
-from ablate.data.corpus import Pairs
+from ablate.data import Pairs
 from ablate.data.tokenizer import Tokenizers
 from ablate.errors import UserError
 from ablate.initial import initialise, weights_fingerprint

@@ -55,7 +55,7 @@ def run(residual, x, maps):
     """Return a stack of linear maps in a residual."""
     stream = residual.enter(x, None)
     for i, layer in enumerate(maps):
-        stream = residual.through(i, stream, layer, None)
+        stream = residual(i, stream, layer, None)
     return residual.leave(stream, None)
 
 

@@ -63,7 +63,7 @@ def test_peri_ln_normalises_what_is_read_and_what_is_given():
         expected = expected + normal(normal(expected) @ matrix)
     ours = residual.enter(x, None)
     for i in range(2):
-        ours = residual.through(i, ours, lambda read: read @ matrix, None)
+        ours = residual(i, ours, lambda read: read @ matrix, None)
     same(residual.leave(ours, None), normal(expected), x)
 
 

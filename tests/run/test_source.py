@@ -182,7 +182,7 @@ def test_the_source_is_read_before_a_component_is_imported(project, compose):
 
 
 CORPUS = """
-from ablate.data.corpus import Corpus, Pairs
+from ablate.data import Corpus, Pairs
 from mine import helper
 
 class Own(Corpus):
@@ -203,7 +203,7 @@ def test_a_cache_of_tokens_depends_on_the_code_of_the_user_that_made_the_text(pr
         module = importlib.import_module("mine.corpus")
         corpus = module.Own()
         if nested:
-            corpus.cleaner, module.Own.__module__ = module.helper.Cleaner(), "ablate.data.corpus"
+            corpus.cleaner, module.Own.__module__ = module.helper.Cleaner(), "ablate.data"
         return key(corpus, Word(vocab_size=None, joint=True))
 
     texts = [f"WORD = 'word'\nclass Cleaner:\n    LENGTH = {n}" for n in (1, 2)]

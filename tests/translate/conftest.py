@@ -21,7 +21,7 @@ def finished(tmp_path_factory):
     import ablate.config.schema  # noqa: F401  # the root of the config tree
     from ablate.config.construct import construct
     from ablate.config.location import CONF
-    from ablate.data.corpus import Pairs
+    from ablate.data import Pairs
     from ablate.data.tokenizer import Tokenizers
     from ablate.initial import initialise
     from ablate.model.base import build

@@ -13,7 +13,7 @@ from typing import Any
 from zlib import crc32
 
 from ablate.config.limits import Seed
-from ablate.data.corpus import TRAINED, Corpus, Pairs
+from ablate.data import TRAINED, Corpus, Pairs, check_split
 from ablate.data.toy.grammar import MIREL, SODAK, Habits, Speaker
 from ablate.data.toy.lexicon import text
 from ablate.errors import UserError
@@ -81,9 +81,7 @@ class Toy(Corpus):
         Raises:
             UserError: there is no such split.
         """
-        if split not in self._sizes:
-            names = ", ".join(self._sizes)
-            raise UserError(f"data=toy has no split {split!r}; it has {names}.")
+        check_split(split, self.splits, "data=toy")
         drawn, stream = list[tuple[str, str]](), self._stream(split)
         return Pairs(*(Side(drawn, stream, side, self._sizes[split]) for side in (0, 1)))
 

@@ -44,7 +44,7 @@ class Fused(Kernel):
     def __init__(self, *, d_head: int, dropout: float, scale: Scale, fill: ZeroFill) -> None:
         super().__init__()
         self.scale = scale_factor(scale, d_head)
-        self.rate = dropout
+        self.d_head, self.rate = d_head, dropout
         self.explicit = Explicit(d_head=d_head, dropout=dropout, scale=scale, fill=fill)
 
     def reads_strided(self, n_keys: int, device: torch.device) -> bool:
@@ -202,10 +202,6 @@ class Gated(Fused):
         fill: output of a query whose keys are all masked; fused kernels allow only zero_output (0).
     """
 
-    def __init__(self, *, d_head: int, dropout: float, scale: Scale, fill: ZeroFill) -> None:
-        super().__init__(d_head=d_head, dropout=dropout, scale=scale, fill=fill)
-        self.d_head = d_head
-
     def join(self, *, d_model: int, n_heads: int, layer: int) -> None:
         """Create the linear map from tokens to the gates of all heads."""
         self.gate = Linear(d_model, n_heads * self.d_head)
@@ -241,10 +237,6 @@ class Sink(Fused):
 
     has_shares = False
     has_partial_shares = True  # the weights of the keys sum to less than 1
-
-    def __init__(self, *, d_head: int, dropout: float, scale: Scale, fill: ZeroFill) -> None:
-        super().__init__(d_head=d_head, dropout=dropout, scale=scale, fill=fill)
-        self.d_head = d_head
 
     def join(self, *, d_model: int, n_heads: int, layer: int) -> None:
         """Create the learned key of each head."""

@@ -16,7 +16,7 @@ from typing import ClassVar, NamedTuple
 from zlib import crc32
 
 from ablate.config.limits import Count, Seed
-from ablate.data.corpus import Corpus, Pairs
+from ablate.data import Corpus, Pairs
 from ablate.errors import UserError
 from ablate.record.identity import tree_hash
 

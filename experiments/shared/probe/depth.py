@@ -121,7 +121,7 @@ def passed(residual: Residual, x: Tensor, weight: Tensor, bias: Tensor) -> Tenso
 
     def output(token: Tensor) -> Tensor:
         entered = residual.enter(token[None, None], None)
-        stream = residual.through(0, entered, lambda read: read @ weight.T + bias, None)
+        stream = residual(0, entered, lambda read: read @ weight.T + bias, None)
         return torch.cat([stream] if isinstance(stream, Tensor) else [*stream], -1)[0, 0]
 
     jacobian = torch.autograd.functional.jacobian(output, x, vectorize=True)  # type: ignore[no-untyped-call]
@@ -174,7 +174,7 @@ def after_each_layer(
     for layer in stack.order:
         for i, size in islice(reads, len(stack.sizes[layer])):
             together = partial(summed, list(islice(calls, size)))
-            stream = stack.residual.through(i, stream, together, real)
+            stream = stack.residual(i, stream, together, real)
         outputs.append(stack.residual.leave(stream, real))
     return outputs
 
