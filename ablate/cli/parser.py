@@ -9,9 +9,10 @@ import re
 import sys
 from bdb import BdbQuit
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any, NamedTuple, NoReturn
 
 from ablate.config.location import groups, option_files
@@ -36,55 +37,32 @@ class Kind(NamedTuple):
         example: placeholder for a value in the help, such as NUMBER.
         allowed: phrase for error messages, such as "a whole number".
         convert: function that parses the text, and raises ValueError if the text is invalid.
+        allows: function that returns whether a value is allowed.
     """
 
     example: str
     allowed: str
     convert: Callable[[str], Any]
+    allows: Callable[[Any], bool] = lambda value: True
 
     def read(self, text: str) -> Any:
         """Return the value of a text, as argparse asks for it."""
-        try:
-            return self.convert(text)
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"{text}: it must be {self.allowed}") from None
+        with suppress(ValueError):
+            if self.allows(value := self.convert(text)):
+                return value
+        raise argparse.ArgumentTypeError(f"{text}: it must be {self.allowed}")
 
 
-def _finite(text: str) -> float:
-    if not math.isfinite(float(text)):
-        raise ValueError
-    return float(text)
-
-
-def _existing(text: str) -> Path:
-    path = Path(text).expanduser()  # a shell does not expand the ~ in `--to=~/runs`
-    if not path.is_dir():
-        raise ValueError
-    return path
-
-
-def whole(least: int, most: int | None = None) -> Kind:
+def whole(least: int, most: float = math.inf) -> Kind:
     """Return the argument type for whole numbers of at least `least`, and of at most `most`."""
-
-    def convert(text: str) -> int:
-        number = int(text)
-        if number < least or (most is not None and number > most):
-            raise ValueError
-        return number
-
-    limit = "" if most is None else f" and at most {most}"
-    return Kind("NUMBER", f"a whole number, at least {least}{limit}", convert)
+    limit = "" if most == math.inf else f" and at most {most}"
+    allowed = f"a whole number, at least {least}{limit}"
+    return Kind("NUMBER", allowed, int, lambda number: least <= number <= most)
 
 
 def one_of(*words: str) -> Kind:
     """Return an argument type that accepts only the given words."""
-
-    def convert(text: str) -> str:
-        if text not in words:
-            raise ValueError
-        return text
-
-    return Kind("WORD", " or ".join(words), convert)
+    return Kind("WORD", " or ".join(words), str, words.__contains__)
 
 
 def several(kind: Kind) -> Kind:
@@ -95,21 +73,21 @@ def several(kind: Kind) -> Kind:
     def convert(text: str) -> list[Any]:
         return [kind.convert(part.strip()) for part in text.strip("[]").split(",")]
 
-    return Kind(f"{kind.example},...", f"{kind.allowed}, or several with commas between", convert)
+    def allows(values: list[Any]) -> bool:
+        return all(map(kind.allows, values))
+
+    allowed = f"{kind.allowed}, or several with commas between"
+    return Kind(f"{kind.example},...", allowed, convert, allows)
+
+
+def _path(text: str) -> Path:
+    return Path(text).expanduser()  # a shell does not expand the ~ in `--to=~/runs`
 
 
 TEXT = Kind("TEXT", "text", str)
-NUMBER = Kind("NUMBER", "a number", _finite)
-PATH = Kind("PATH", "a path", lambda text: Path(text).expanduser())
-FOLDER = Kind("FOLDER", "a folder that exists", _existing)
-
-
-class _Grouped(argparse.Action):
-    """Collect the values of all keys of a group, such as `search.size=5`, in a dictionary."""
-
-    def __call__(self, _: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
-        name, value = values
-        setattr(namespace, self.dest, {**getattr(namespace, self.dest), name: value})
+NUMBER = Kind("NUMBER", "a number", float, math.isfinite)
+PATH = Kind("PATH", "a path", _path)
+FOLDER = Kind("FOLDER", "a folder that exists", _path, Path.is_dir)
 
 
 class Parser(argparse.ArgumentParser):
@@ -153,7 +131,7 @@ class Parser(argparse.ArgumentParser):
                 key, _, value = text.partition("=")
                 return key, kind.read(value)
 
-            settings |= {"type": pair, "action": _Grouped, "default": {}, "dest": name[:-1]}
+            settings |= {"type": pair, "action": "append", "default": [], "dest": name[:-1]}
         else:
             settings |= {"type": kind.read, "default": default}
         action = self.add_argument(f"--{name}", **settings)
@@ -189,6 +167,8 @@ class Parser(argparse.ArgumentParser):
         namespace, extra = self.parse_known_args(arguments)
         if extra:
             raise UserError(self._unknown(extra[0]))
+        for group in (name[:-1] for name in self.keys if name.endswith(".")):
+            setattr(namespace, group, dict(getattr(namespace, group)))
         namespace.overrides = overrides
         return namespace
 
@@ -263,12 +243,12 @@ def exit_statuses(prog: str) -> Iterator[None]:
         yield
     except (KeyboardInterrupt, BdbQuit):  # Ctrl-C, or the user has left the debugger
         sys.exit(130)
+    except UserError as error:
+        print(f"{prog}: {error}", file=sys.stderr)
+        sys.exit(2)
     except Exception as error:
-        if isinstance(error, UserError):
-            print(f"{prog}: {error}", file=sys.stderr)
-            sys.exit(2)
         if WITH_TRACEBACK or not (isinstance(error, OSError) or _is_of_library(error)):
-            raise error from error.__cause__
+            raise
         print(f"{prog}: {_message(error)}", file=sys.stderr)
         print(f"{FULL_ERROR}=1 before the command shows the traceback", file=sys.stderr)
         sys.exit(2)
@@ -278,11 +258,8 @@ def _is_of_library(error: BaseException) -> bool:
     """Return whether the class of an error, or the function that raised the error, is defined in
     one of the LIBRARIES.
     """
-    frame = error.__traceback__
-    while frame and frame.tb_next:
-        frame = frame.tb_next
-    raised_in = frame.tb_frame.f_globals.get("__name__", "") if frame else ""
-    names = (type(error).__module__, str(raised_in))
+    *_, (frame, _) = walk_tb(error.__traceback__)
+    names = (type(error).__module__, str(frame.f_globals.get("__name__", "")))
     return any(name.partition(".")[0] in LIBRARIES for name in names)
 
 

@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import ablate.config.schema  # noqa: F401  # the root of the config tree
 from ablate.cli.parser import FULL_ERROR, WITH_TRACEBACK, exit_statuses
 from ablate.config.check import check_groups
 from ablate.config.limits import check_words
-from ablate.config.location import CONF, SMOKE, catalogue_folders
+from ablate.config.location import CONF, SMOKE, groups, option_folders
 from ablate.config.screen import BASELINE, FACTOR
 from ablate.errors import UserError
 
@@ -45,9 +46,7 @@ def job(config: DictConfig) -> None:
         check_groups(config)
         check_words(config, settings.overrides.task)
         if "LOCAL_RANK" not in os.environ:  # only in the first process
-            print(f"{config.name}: preparing {_chosen(config)}", flush=True)
-        if config.study is not None:
-            _announce_single_run(config)
+            _announce(config)
         from ablate.train.stored import reuse
 
         if reuse(config):
@@ -128,7 +127,7 @@ def fitted(words: Sequence[str], config_dir: str | None = None) -> list[str]:
     names = [word.partition("=")[2] for word in plain if word.startswith("experiment=")]
     if not names or f"scale={SMOKE}" not in plain:
         return [*words]
-    folders = [CONF, *catalogue_folders(), *([Path(config_dir)] if config_dir else [])]
+    folders = _folders(config_dir)
     experiment = _read("experiment", names[-1], folders)
     fitting = f"{SMOKE}_{next(_options(experiment, 'scale'), '')}"
     option = fitting if _read("scale", fitting, folders) else SMOKE
@@ -138,6 +137,11 @@ def fitted(words: Sequence[str], config_dir: str | None = None) -> list[str]:
     keys |= {SEEDS} if "seed" in keys else set()
     small = _numbers(smoke, experiment) if option != SMOKE else {SEEDS: smoke["budget"]["seeds"]}
     return [*replaced, *(f"{key}={value}" for key, value in small.items() if key not in keys)]
+
+
+def _folders(config_dir: str | None) -> list[Path]:
+    """Return the config folders in the order in which Hydra searches them."""
+    return [*option_folders(), *([Path(config_dir)] if config_dir else [])]
 
 
 def _read(group: str, option: str, folders: Sequence[Path]) -> Tree:
@@ -169,49 +173,33 @@ def check_files(config_dir: str | None) -> None:
     """Raise UserError if a YAML file of the catalogue or of the user's folder has the name but not
     the content of another file: Hydra would use the file of `ablate` or of the catalogue.
     """
-    options: dict[Path, Path] = {}  # the files that Hydra uses
-    for folder in catalogue_folders():
-        for path in folder.rglob("*.yaml"):
-            name = path.relative_to(folder)
-            options.setdefault(name, CONF / name if (CONF / name).is_file() else path)
-            _check_name(path, options[name])
-    if not config_dir:
-        return
-    options |= {path.relative_to(CONF): path for path in CONF.rglob("*.yaml")}
-    groups = sorted({name.parent for name in options} - {Path(".")})
-    place = Path(config_dir)
-    for file in (file for group in groups for file in (place / group).glob("*.yaml")):
-        _check_name(file, options.get(file.relative_to(place), file))
+    used_files: dict[Path, Path] = {}
+    for folder, group in product(_folders(config_dir), groups()):
+        for path in (folder / group).glob("*.yaml"):
+            used = used_files.setdefault(path.relative_to(folder), path)
+            if path != used and path.read_bytes() != used.read_bytes():
+                raise UserError(
+                    f"{path} has the same name as {used}, which Hydra would use in its place. "
+                    "Choose another file name"
+                )
 
 
-def _check_name(path: Path, used: Path) -> None:
-    if path != used and path.read_bytes() != used.read_bytes():
-        raise UserError(
-            f"{path} has the same name as {used}, which Hydra would use in its place. Choose "
-            "another file name"
-        )
-
-
-def _chosen(config: DictConfig) -> str:
-    """Return the data, the model, the task and the number of steps of a run as text, for its first
-    line.
-    """
-    choices = HydraConfig.get().runtime.choices
-    choices_text = ", ".join(f"{group} {choices[group]}" for group in ("data", "model", "task"))
-    if config.probe is not None:
-        return f"the probe {choices['probe']}, {choices_text}"
-    return f"{choices_text}, {config.budget.steps:,} steps"
-
-
-def _announce_single_run(config: DictConfig) -> None:
-    """Print that, without -m, only one run of an experiment is performed.
+def _announce(config: DictConfig) -> None:
+    """Print the data, the model, the task and the number of steps of a run, and that it is only one
+    run of an experiment.
 
     Raises:
         UserError: the command names a variant of a screen, whose overrides only a sweep adds.
     """
-    if HydraConfig.get().mode == RunMode.RUN and "LOCAL_RANK" not in os.environ:
-        if config.variant != BASELINE:
-            raise UserError(
-                f"{FACTOR}={config.variant} is an arm of the experiment {config.name}: add -m"
-            )
+    choices = HydraConfig.get().runtime.choices
+    probe, length = "", f", {config.budget.steps:,} steps"
+    if config.probe is not None:
+        probe, length = f"the probe {choices['probe']}, ", ""
+    parts = ", ".join(f"{group} {choices[group]}" for group in ("data", "model", "task"))
+    print(f"{config.name}: preparing {probe}{parts}{length}", flush=True)
+    if config.study is not None and config.variant != BASELINE:
+        raise UserError(
+            f"{FACTOR}={config.variant} is an arm of the experiment {config.name}: add -m"
+        )
+    if config.study is not None:
         print(f"This command trains only one run; add -m for the whole experiment {config.name}.")

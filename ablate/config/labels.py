@@ -31,6 +31,7 @@ from ablate.config.location import (
     PACKAGE,
     catalogue,
     catalogue_folders,
+    groups,
     option_file,
     option_files,
     option_folders,
@@ -40,6 +41,8 @@ LABEL = re.compile(r"^# label: (.+)$", re.MULTILINE)
 VALUE_LABEL = re.compile(r"^# label (\w+)=(\w+): (.+)$", re.MULTILINE)
 PLACED = re.compile(r"(.+) in (the encoder|the decoder|cross-attention)$")
 TITLE = re.compile(r"^# (title|purpose): (.+)$", re.MULTILINE)
+# words around the value of a key, which are not part of the name of the key
+AROUND = re.compile(r"^(sentences of |sentences cut at |at most )*(of )?|( to the)?( of)?$")
 FILE = re.compile(r"\w[\w-]*", re.ASCII)
 SPLIT = re.compile(r"[./_]+")
 
@@ -102,15 +105,10 @@ def _labels_in(folder: Path) -> dict[str, str]:
     Only the groups that ablate or the catalogue has are read, because the folder may contain many
     other YAML files, such as configs of runs.
     """
-    groups = {
-        path.parent.relative_to(place)
-        for place in option_folders()
-        for path in place.rglob("*.yaml")
-    }
-    paths = sorted((group, path) for group in groups for path in (folder / group).glob("*.yaml"))
-    texts = {
-        f"{group.as_posix()}={path.stem}": path.read_text(encoding="utf-8") for group, path in paths
-    }
+    paths = (
+        (group, path) for group in groups() for path in sorted((folder / group).glob("*.yaml"))
+    )
+    texts = {f"{group}={path.stem}": path.read_text(encoding="utf-8") for group, path in paths}
     return {name: label[1].strip() for name, text in texts.items() if (label := LABEL.search(text))}
 
 
@@ -221,15 +219,8 @@ def factor_label(factor: str) -> str:
     """
     group, _, place = factor.partition("@")
     if factor in KEYS:
-        words = (
-            " ".join(KEYS[factor].replace("{}", "").split())
-            .strip(": ")
-            .removesuffix(" of")
-            .removesuffix(" to the")
-        )
-        for opening in ("sentences of ", "sentences cut at ", "at most "):
-            words = words.removeprefix(opening)
-        return words.removeprefix("of ") or " ".join(_last(group))
+        words = " ".join(KEYS[factor].replace("{}", "").split()).strip(": ")
+        return AROUND.sub("", words) or " ".join(_last(group))
     name = " ".join(_last(group)).removeprefix("n ")
     part = place.removeprefix("model.").partition(".")[0]
     return f"{name} ({PARTS.get(part, part)})" if place else name
@@ -301,16 +292,15 @@ def options(folder: Path | None = None, *, experiments: bool = False) -> list[Op
             listed += [o._replace(folder=place) for o in _options(path, without)]
     if folder:
         listed += [option._replace(folder=str(folder)) for option in _options(folder)]
-    groups = sorted({option.group for option in listed})
-    return [option for group in groups for option in listed if option.group == group]
+    return sorted(listed, key=lambda option: option.group)
 
 
 def _options(folder: Path, without: str = ".") -> list[Option]:
     paths = sorted(folder.rglob("*.yaml"), key=lambda path: (path.parent, path.name))
-    groups = [path.relative_to(folder).parent.as_posix() for path in paths]
+    by_path = {path: path.relative_to(folder).parent.as_posix() for path in paths}
     return [
         Option(group, path.stem, _summary(path))
-        for group, path in zip(groups, paths, strict=True)
+        for path, group in by_path.items()
         if group not in (".", without)
     ]
 

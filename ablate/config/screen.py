@@ -69,18 +69,15 @@ def expand(config: DictConfig) -> None:
 
         expand_combinations(config)
     changes = variants(config)
-    if not changes:
-        _check_no_variant(config)
+    if not changes and str(config.get(FACTOR, BASELINE)) != BASELINE:
+        raise UserError(
+            f"{FACTOR}={config[FACTOR]}: only a study with study.screen.variants has variants"
+        )
     if not changes or config.study.screen is None:
         return
     study = config.study
     _check(changes, study.screen)
     check_name(str(config.variant), changes)
-    if OmegaConf.is_missing(study, "claims") and not OmegaConf.is_missing(study, "factors"):
-        raise UserError(
-            f"study.factors={[*study.factors]}: the only factor of a screen is {FACTOR}, which is "
-            "set automatically; remove factors"
-        )
     if OmegaConf.is_missing(study, "factors"):
         more = [] if OmegaConf.is_missing(study, "claims") else [*study.claims]
         nuisance = [*study.nuisance, *changed_keys(changes)]
@@ -115,16 +112,10 @@ def _sweep(config: DictConfig, changes: Iterable[str]) -> None:
         config.hydra.sweeper.params = {**usual, **given}
 
 
-def _check_no_variant(config: DictConfig) -> None:
-    if str(config.get(FACTOR, BASELINE)) != BASELINE:
-        raise UserError(
-            f"{FACTOR}={config[FACTOR]}: only a study with study.screen.variants has variants"
-        )
-
-
 def _check(changes: Mapping[str, Mapping[str, object]], screen: DictConfig) -> None:
-    if missing := OmegaConf.missing_keys(screen):
-        raise UserError(f"{min(missing)} has no value; give one in the experiment")
+    """Raise UserError for a variant without changes, for a claim of no variant, and for a claim
+    that compares other arms.
+    """
     for name, overrides in changes.items():
         if not overrides:
             raise UserError(f"study.screen.variants.{name} changes nothing; give an override")
@@ -133,11 +124,6 @@ def _check(changes: Mapping[str, Mapping[str, object]], screen: DictConfig) -> N
                 f"study.screen.variants.{name} sets {FACTOR}, but a variant cannot refer to "
                 "another variant: list the config keys that it changes"
             )
-    _check_claims(changes, screen)
-
-
-def _check_claims(changes: Iterable[str], screen: DictConfig) -> None:
-    """Raise UserError for a claim of no variant, and for a claim that compares other arms."""
     for name, claim in screen.claims.items():
         if name not in changes:
             raise UserError(f"study.screen.claims.{name}: {likely(str(name), [*changes])}")

@@ -88,18 +88,14 @@ def fastest(accelerator: str) -> tuple[str, str]:
         raise UserError("trainer.precision=auto: there is no GPU; set 32-true or bf16-mixed")
     if on_gpu or (accelerator == AUTO and torch.cuda.is_available()):
         name, fast = torch.cuda.get_device_name(), torch.cuda.get_device_capability() >= AMPERE
-        return _chosen(fast), f"{name} has {'' if fast else 'no '}tensor cores for bfloat16"
-    # older versions of torch lack this function
-    able: Mapping[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
-    units = [unit for flag, unit in FAST.items() if able.get(flag)]
-    if units:
-        return _chosen(True), f"this processor multiplies bfloat16 with {' and '.join(units)}"
-    lacking = " nor ".join(FAST.values())
-    return _chosen(False), f"this processor multiplies bfloat16 with neither {lacking}"
-
-
-def _chosen(fast: bool) -> str:
-    return "bf16-mixed" if fast else "32-true"
+        reason = f"{name} has {'' if fast else 'no '}tensor cores for bfloat16"
+    else:
+        # older versions of torch lack this function
+        able: Mapping[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
+        units = [unit for flag, unit in FAST.items() if able.get(flag)]
+        fast, which = bool(units), " and ".join(units) or f"neither {' nor '.join(FAST.values())}"
+        reason = f"this processor multiplies bfloat16 with {which}"
+    return "bf16-mixed" if fast else "32-true", reason
 
 
 WARMUP, SCORED, TEST = "budget.warmup", "batch.scored_tokens", "budget.test_sentences"
@@ -124,10 +120,9 @@ def settle(config: DictConfig) -> None:
     _refuse_empty(config, words)
     if (hydra := _hydra_node(config)) is not None:
         labels.use_labels(labels.stored_labels(hydra))
-    if GlobalHydra.instance().is_initialized():
-        _announce_replaced(config, words)
-        if words:
-            drop_unused(config, hydra)
+    if words and GlobalHydra.instance().is_initialized():
+        _announce_replaced(config, words, hydra)
+        drop_unused(config, hydra)
     screen.expand(config)
     settle_precision(config)
     if config.get("probe") is None and OmegaConf.is_dict(config.get("schedule")):
@@ -168,36 +163,29 @@ def _refuse_empty(config: DictConfig, words: list[str]) -> None:
             )
 
 
-def _announce_replaced(config: DictConfig, words: list[str]) -> None:
+def _announce_replaced(config: DictConfig, words: list[str], hydra: Any) -> None:
     """Print a message, once, for each option of the command whose keys the scale or the experiment
     overrides: `scale=language optimizer=muon` does not use Muon's learning rate.
     """
-    choices = _hydra_node(config).runtime.choices if words else {}
+    choices = hydra.runtime.choices
     sources = [f"{name}={choices[name]}" for name in SOURCES if choices.get(name)]
     for word in words:
         group, _, option = word.lstrip("+").partition("=")
         if group in SOURCES or choices.get(group) != option:
             continue
-        if replaced := [*_replaced(config, group, option, {*map(_key, words)})]:
+        folder, _, place = group.partition("@")
+        replaced = []
+        for key, value in values_of(hydra, f"{folder}/{option}").items():
+            name = f"{place or folder.replace('/', '.')}.{key}"
+            current = OmegaConf.select(config, name, default=value)
+            # an interpolation follows from other keys
+            if name not in map(_key, words) and "${" not in str(value) and current != value:
+                replaced.append(f"{name} ({current} instead of {value})")
+        if replaced:
             say_once(
                 f"{' or '.join(sources)} overrides {word}: {', '.join(replaced)}. To change a "
                 "value, add it to the command"
             )
-
-
-def _replaced(config: DictConfig, group: str, option: str, given: set[str]) -> Iterator[str]:
-    """Yield each key whose value in `config` differs from the file of an option, with both values.
-
-    Keys that the command sets (`given`) are left out, and so are values that follow from other
-    keys.
-    """
-    folder, _, place = group.partition("@")
-    for key, value in values_of(_hydra_node(config), f"{folder}/{option}").items():
-        name = f"{place or folder.replace('/', '.')}.{key}"
-        if name in given or "${" in str(value):
-            continue
-        if (current := OmegaConf.select(config, name, default=value)) != value:
-            yield f"{name} ({current} instead of {value})"
 
 
 def _settle_warmup(config: DictConfig, *, given: bool, planned: bool) -> None:

@@ -33,13 +33,12 @@ from ablate.evidence.gather import gather
 from ablate.evidence.registration import shared_seeds
 from ablate.evidence.types import Levels, Run, Study
 from ablate.phrases import counted
-from ablate.record.files import read_sealed
-from ablate.record.results import RESULT, Fingerprints
+from ablate.record.results import RESULT, Fingerprints, read_sealed
+from ablate.sweep.adjust import UNTESTED
 from ablate.sweep.begin import regime
 from ablate.sweep.cell import Cell, without_seed
 from ablate.sweep.compose import PlannedSweep
 from ablate.sweep.preflight import records_of
-from ablate.sweep.tuning import UNTESTED
 
 OVERHEAD = 1.5  # wall time of a sweep without its runs, in multiples of the time of its plan
 STEPS = 30  # of a short run

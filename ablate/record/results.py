@@ -288,7 +288,7 @@ def levels(config: DictConfig, node: Any = None) -> Levels:
     A level is plain data. For a config group, the level is the name of the chosen option (or a list
     of names). For a node given as {key:value}, the level is this node. For any other key, the level
     is the resolved value, including everything below the key. A single run without a study has no
-    levels. Runs with equal levels have equal configs except for the seed (ablate.sweep.cell).
+    levels. Runs with equal levels have equal configs except for the seed (ablate.sweep.compose).
 
     Args:
         config: the config of a run.

@@ -52,7 +52,6 @@ from ablate.record.identity import (
 from ablate.record.results import SEEDS, is_below, place
 from ablate.sweep.cell import Cell, config_dirs
 from ablate.sweep.compose import PlannedSweep
-from ablate.sweep.end import end
 from ablate.sweep.runs import all_arms, checked
 from ablate.verdict.conclude import UNREGISTERED
 
@@ -87,22 +86,20 @@ def register_study(sweep: PlannedSweep) -> None:
     with alone(config):
         if (sweep.folder / ABOUT).exists():
             return
+        registration: Any = {"command": command_of(config)}
         about: Any = {"name": config.name, "study": sweep.study, "regime": regime(config)}
-        registration: Any = {}
         registered: Any = {}
         if sweep.study is not None:
-            registration = UNREGISTERED
-            if not sweep.study.get("exploratory"):
-                entry, registered = describe(sweep, about["regime"])
-                registration = register(Path(config.paths.results), entry)
-                registration |= {"commit": source_commit() or "", "part": sweep.is_part}
             factors = [*sweep.study["factors"], *changed_keys(variants(config))]
             shared = components(config.hydra.runtime.choices, factors)
-            registration = {**registration, "components": shared}
-        about["registration"] = {**registration, "command": command_of(config)}
+            registration |= {**UNREGISTERED, "components": shared}
+            if not sweep.study.get("exploratory"):
+                entry, registered = describe(sweep, about["regime"])
+                registration |= register(Path(config.paths.results), entry)
+                registration |= {"commit": source_commit() or "", "part": sweep.is_part}
         if labels := stored_labels(config.hydra):
-            about["registration"]["labels"] = labels
-        write_about(sweep.folder, about, registered)
+            registration["labels"] = labels
+        write_about(sweep.folder, {**about, "registration": registration}, registered)
 
 
 def components(choices: Mapping[str, str | None], factors: Sequence[str]) -> dict[str, str]:
@@ -337,25 +334,3 @@ def once(config: DictConfig, path: Path, decide: Callable[[], Any]) -> Any:
             decided = json.loads(json.dumps(decide()))
             write_json(path, seal({"decided": decided}))
             return decided
-
-
-def conclude(config: DictConfig, cells: int) -> int:
-    """End the sweep in exactly one worker, and return the number of failed runs.
-
-    The result is 0 if the sweep cannot end yet.
-
-    Args:
-        config: the config of the sweep.
-        cells: the number of runs that must be done before the sweep can end.
-    """
-    folder = Path(config.hydra.sweep.dir)
-    with alone(config):
-        state = read_sealed(folder / STATE)
-        if state["failed"] is not None:
-            print(f"Another worker has ended this sweep; its verdicts are in {folder}.")
-        elif len(list((folder / "cells").glob("*.json"))) < cells:
-            print("Another worker is retrying failed cells and will end the sweep.")
-        else:
-            state["failed"] = end(config)
-            write_json(folder / STATE, seal(state))
-    return int(state["failed"] or 0)

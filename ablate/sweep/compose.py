@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
 from hydra.core.utils import setup_globals
 from hydra.types import HydraContext
 from omegaconf import DictConfig, OmegaConf, flag_override, open_dict, read_write
@@ -32,7 +31,7 @@ from omegaconf import DictConfig, OmegaConf, flag_override, open_dict, read_writ
 from ablate.config import leaves
 from ablate.config.settle import settle
 from ablate.errors import UserError
-from ablate.evidence.registration import arms_of
+from ablate.evidence.registration import arms_of, planned_looks, shared_seeds
 from ablate.evidence.types import Study, Tune
 from ablate.record.results import Fingerprints, makes_arms, say, value_text
 from ablate.record.results import key as text_key
@@ -76,13 +75,15 @@ def compose(
         sweep: the folder in which outcomes are stored.
         varied: a config key whose value differs within an arm, such as a tuned parameter.
     """
+    if not job_overrides:
+        return []
     setup_globals()
     loader: Any = copy.copy(context.config_loader)
     loader.repository = CachedFiles(loader.repository)
     study = pickle.dumps(OmegaConf.masked_copy(config, "study"))
     cells: list[Cell] = []
     arms: dict[Overrides, DictConfig] = {}
-    shared = set(job_overrides[0]).intersection(*job_overrides) if job_overrides else set()
+    shared = set(job_overrides[0]).intersection(*job_overrides)
     by_arm = {_without_values(tuple(words), varied): words for words in reversed(job_overrides)}
     load = _composer(
         lambda words: loader.load_sweep_config(config, words),
@@ -186,6 +187,26 @@ class PlannedSweep:
         return Path(self.config.hydra.sweep.dir)
 
 
+def stages(cells: Sequence[Cell], study: Study | None) -> list[list[Cell]]:
+    """Return the runs of each stage of a sweep, that is, the runs before each planned interim
+    analysis.
+
+    Every stage has some of the seeds, in ascending order, with all arms, and as large a part of the
+    seeds that only the baseline has. Without a planned interim analysis there is one stage with all
+    runs.
+    """
+    ends = planned_looks(study) if study else [0]
+    seeds = sorted(shared_seeds(((cell.levels, cell.seed) for cell in cells), study))
+    further = sorted({cell.seed for cell in cells}.difference(seeds))
+    numbers = {seed: i * len(seeds) // len(further) for i, seed in enumerate(further)}
+    numbers |= {seed: i for i, seed in enumerate(seeds)}
+    place = {seed: sum(number >= end for end in ends[:-1]) for seed, number in numbers.items()}
+    by_stage: list[list[Cell]] = [[] for _ in ends]
+    for cell in cells:
+        by_stage[place[cell.seed]].append(cell)
+    return [stage for stage in by_stage if stage]
+
+
 class CachedFiles:
     """A repository of config files for Hydra that parses each file once, and leaves out studies.
 
@@ -226,6 +247,13 @@ def _composer(load: Load, is_group: Callable[[str], bool], arms: Sequence[Words]
     """Return a function that composes the config of any of the arms, from shared changes if there
     are enough arms.
 
+    In a study of combinations each arm is a random choice of a few changes, such as an option of
+    model/norm, and Hydra takes a quarter of a second to compose a config. Here Hydra composes one
+    config without changes, and one with each chosen option of a config group. The nodes in which
+    both differ are the change. If the changes of an arm concern different nodes, its config is the
+    config without changes, with the changed nodes. Values of single keys are set last, by a
+    function of Hydra.
+
     The first and the last arm are also composed by Hydra; if a config differs, Hydra composes all.
 
     Args:
@@ -233,63 +261,34 @@ def _composer(load: Load, is_group: Callable[[str], bool], arms: Sequence[Words]
         is_group: returns whether a key is a config group.
         arms: the overrides of every arm.
     """
-    if not arms:
-        return load
-    parsed = OverridesParser.create().parse_overrides([*{word for arm in arms for word in arm}])
-    shared = {*arms[0]}.intersection(*arms)
-    chosen = {str(x.input_line) for x in parsed if is_group(x.key_or_group)} - shared
+    words = {word for arm in arms for word in arm}
+    parsed = {str(x.input_line): x for x in OverridesParser.create().parse_overrides([*words])}
+    shared = [word for word in arms[0] if all(word in arm for arm in arms)]
+    chosen = {word for word in words.difference(shared) if is_group(parsed[word].key_or_group)}
     if len(arms) < SEVERAL * len(chosen) or not chosen:
         return load
-    separable = _Separable(load, {str(x.input_line): x for x in parsed}, chosen, arms)
-    for arm in (arms[0], arms[-1]):
-        if any(_differences(load([*arm]), separable.compose(arm))):
-            return load
-    return separable.compose
+    first = load(shared)
+    pickled = pickle.dumps(first)
+    changes = {word: [*_differences(first, load([*shared, word]))] for word in chosen}
 
-
-class _Separable:
-    """The config without changes, and the nodes that each option of a group changes.
-
-    In a study of combinations each arm is a random choice of a few changes, such as an option of
-    model/norm, and Hydra takes a quarter of a second to compose a config. Here Hydra composes one
-    config without changes, and one with each chosen option of a config group. The nodes in which
-    both differ are the change. If the changes of an arm concern different nodes, its config is the
-    config without changes, with the changed nodes. Values of single keys are set last, by a
-    function of Hydra.
-    """
-
-    def __init__(
-        self, load: Load, parsed: dict[str, Override], chosen: set[str], arms: Sequence[Words]
-    ) -> None:
-        self.parsed, self.chosen = parsed, chosen
-        self.shared = [word for word in arms[0] if all(word in arm for arm in arms)]
-        self.load, self.first = load, load(self.shared)
-        self.pickled = pickle.dumps(self.first)
-        self.changes: dict[str, dict[Keys, Any]] = {}
-
-    def compose(self, arm: Words) -> DictConfig:
-        """Return the config of an arm."""
-        words = [word for word in arm if word not in self.shared]
-        changes = [self._change(word) for word in words if word in self.chosen]
-        places = [path for change in changes for path in change]
-        if any(_overlap(a, b) for k, a in enumerate(places) for b in places[:k]):
-            return self.load([*arm])
-        config: DictConfig = pickle.loads(self.pickled)
+    def compose_arm(arm: list[str]) -> DictConfig:
+        nodes = [node for word in arm for node in changes.get(word, [])]
+        if any(_overlap(path, other) for (path, _), (other, _) in combinations(nodes, 2)):
+            return load([*arm])
+        config: DictConfig = pickle.loads(pickled)
         with flag_override(config, ["struct", "readonly"], False):
-            for (*parents, key), node in (item for x in changes for item in x.items()):
+            for (*parents, key), node in nodes:
                 parent: Any = config
                 for name in parents:
                     parent = parent._get_node(name)
                 parent[key] = node
-        values = [self.parsed[word] for word in words if word not in self.chosen]
+        values = [parsed[word] for word in arm if word not in {*shared, *chosen}]
         ConfigLoaderImpl._apply_overrides_to_config(values, config)
         return config
 
-    def _change(self, word: str) -> dict[Keys, Any]:
-        if word not in self.changes:
-            other = self.load([*self.shared, word])
-            self.changes[word] = dict(_differences(self.first, other))
-        return self.changes[word]
+    samples = [*arms[0]], [*arms[-1]]
+    alike = not any(any(_differences(load(arm), compose_arm(arm))) for arm in samples)
+    return compose_arm if alike else load
 
 
 def _overlap(first: Keys, other: Keys) -> bool:

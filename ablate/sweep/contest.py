@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from hydra._internal.utils import get_args_parser
+
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import CONFIG_DIR
@@ -26,8 +28,6 @@ from ablate.verdict.stored import (
 from ablate.verdict.study_checks import load_evidence
 from ablate.verdict.types import Entry
 from ablate.words.answer import effect_text, graded
-
-LEFT_OUT = ("-m", "--multirun")
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,10 @@ class Contest:
                 (so that seeds do not matter), or the study itself varies the replicate number.
         """
         first = from_folder(experiments / name)
-        given = shlex.split(first.registration["command"])[3:]
-        overrides = [word for word in given if word not in LEFT_OUT]
-        with composed(*_without_folder(overrides)) as sweep:
+        command = shlex.split(first.registration["command"])[3:]
+        given, after_flags = get_args_parser().parse_known_args(command)
+        overrides = [*given.overrides, *after_flags]
+        with composed(overrides, given.config_dir) as sweep:
             study, replicate = plain_study(sweep.config), int(sweep.config.replicate)
         if deciding(study) != deciding(first.study):
             raise UserError(
@@ -84,7 +85,9 @@ class Contest:
         number = _fresh(first, experiments / name, results, replicate)
         fresh = [f"replicate={number}", "contest=true"]
         folders = [f"paths.results={results}", f"paths.experiments={experiments}"]
-        return cls(first, [*overrides, *fresh, *folders], results, experiments)
+        config_dir = [CONFIG_DIR, given.config_dir] if given.config_dir else []
+        words = [*config_dir, *overrides, *fresh, *folders]
+        return cls(first, words, results, experiments)
 
     def lines(self) -> Iterator[str]:
         """Compare the verdict on the committed evidence with the verdict on new seeds.
@@ -125,14 +128,6 @@ def _all_exact(first: Evidence) -> bool:
     """
     trained = any("steps" in run["metrics"] for run in first.runs)
     return not trained and all(claim["kind"] == "exact" for claim in first.study["claims"])
-
-
-def _without_folder(words: list[str]) -> tuple[list[str], str | None]:
-    """Return the overrides of a command, and the folder that --config-dir gives."""
-    if CONFIG_DIR not in words:
-        return words, None
-    place = words.index(CONFIG_DIR)
-    return [*words[:place], *words[place + 2 :]], words[place + 1]
 
 
 def _fresh(first: Evidence, folder: Path, results: Path, number: int) -> int:

@@ -1,55 +1,73 @@
-"""Check all runs of a sweep, execute them with an engine, and wait for runs that other processes
-execute.
+"""Check all runs of a sweep, execute them with an engine, wait for runs that other processes
+execute, and end the sweep: print its table and, if it has a study, its verdicts and its report.
 
 The same command may be started several times on a results folder. Each process is a worker of the
 sweep, and takes runs that no other worker has. All workers execute the same stages in the same
 order. A stage has the runs between two planned interim analyses. It is complete when all its runs
 are done by any worker. Decisions that all workers must share are made by the first worker that
 needs them.
+
+Smoke tests (scale=smoke) and parts of a study (with some of its runs) have no verdict.
 """
 
 import signal
 import sys
 import time
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from hydra.types import HydraContext
 from omegaconf import DictConfig
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
 
 from ablate.config.construct import construct
+from ablate.config.location import NO_VERDICT, SMOKE
 from ablate.console import Work, make_console
 from ablate.engine import Engine
 from ablate.errors import UserError
-from ablate.evidence.gather import SCREENING, gather
+from ablate.evidence.folder import Evidence
+from ablate.evidence.gather import gather
 from ablate.evidence.log import looked
-from ablate.evidence.registration import planned_looks, shared_seeds
-from ablate.evidence.types import Levels, Study, Tune
+from ablate.evidence.outcome import NOT_LEARNED, PROBE, STATUSES, Row, rows
+from ablate.evidence.types import Levels
+from ablate.phrases import counted
+from ablate.record.files import seal, write_json, write_text
 from ablate.record.identity import source_hash
-from ablate.record.results import Link, executed_source, read_link, run_key
-from ablate.sweep.begin import alone, conclude, once, register_study
+from ablate.record.results import Link, executed_source, read_link, read_links, read_sealed
+from ablate.sweep.begin import STATE, alone, once, register_study
 from ablate.sweep.cell import Cell, RunTask, fail
-from ablate.sweep.compose import PlannedSweep, compose
+from ablate.sweep.compose import PlannedSweep, stages
 from ablate.sweep.runs import plan_runs
-from ablate.sweep.tuning import WIDENINGS, tuned_jobs, wider_jobs
 from ablate.verdict.conclude import needed
+from ablate.verdict.types import Verdict
+
+PART = (
+    "This sweep has only some of the planned seeds or variants, so it has no verdict. Its results "
+    "were seen, so they count as an interim analysis. For the verdict, repeat the command with all "
+    "seeds and variants (stored runs are reused), or join the folders of all parts (ablate join)"
+)
+NOT_LEARNED_SCORES = (
+    "A run that diverged or collapsed counts with BLEU 0 and the nll of a unigram model."
+)
+IN_FILE_ONLY = ("test/bleu_tokenised", "test/chrf", "test/length_ratio", "test/calibration_error")
+COUNTS = (*STATUSES[1:], "reused")  # columns that the terminal shows only if a value is not 0
+ARM = 18  # maximum number of letters per line of an arm's name in a terminal
+FILE_WIDTH = 140  # width of a table in a file or a pipe
 
 
 def launch(context: HydraContext, config: DictConfig, jobs: Sequence[Sequence[str]]) -> None:
     """Execute every run of a sweep with the config's `engine` (local, Slurm or Ray), and end the
-    sweep: judge its runs and write its report.
+    sweep; `jobs` has the overrides of each run.
 
     A failed run does not affect the other runs; its error is in the file of its outcome. The same
     command on other machines joins the sweep, and may execute some or all of the runs.
-
-    Args:
-        context: Hydra's context.
-        config: the config of the sweep.
-        jobs: the overrides of each run.
 
     Raises:
         UserError: a run is invalid.
@@ -70,26 +88,6 @@ def launch(context: HydraContext, config: DictConfig, jobs: Sequence[Sequence[st
             n_executed = Worker(sweep, engine, work).run_stages(waves)
     if conclude(config, n_executed):
         sys.exit(1)
-
-
-def stages(cells: Sequence[Cell], study: Study | None) -> list[list[Cell]]:
-    """Return the runs of each stage of a sweep, that is, the runs before each planned interim
-    analysis.
-
-    Every stage has some of the seeds, in ascending order, with all arms, and as large a part of the
-    seeds that only the baseline has. Without a planned interim analysis there is one stage with all
-    runs.
-    """
-    ends = planned_looks(study) if study else [0]
-    seeds = sorted(shared_seeds(((cell.levels, cell.seed) for cell in cells), study))
-    further = sorted({cell.seed for cell in cells}.difference(seeds))
-    numbers = {seed: i * len(seeds) // len(further) for i, seed in enumerate(further)}
-    numbers |= {seed: i for i, seed in enumerate(seeds)}
-    place = {seed: sum(number >= end for end in ends[:-1]) for seed, number in numbers.items()}
-    by_stage: list[list[Cell]] = [[] for _ in ends]
-    for cell in cells:
-        by_stage[place[cell.seed]].append(cell)
-    return [stage for stage in by_stage if stage]
 
 
 def check_source(link: Link) -> None:
@@ -121,11 +119,7 @@ class Worker:
     work: Work
 
     def run_stages(self, waves: Sequence[Sequence[Cell]]) -> int:
-        """Execute the stages one after the other, and return the number of runs that were executed.
-
-        Args:
-            waves: the runs of each stage.
-        """
+        """Execute the runs of each stage, one stage after the other, and return their number."""
         tune = self.sweep.tune
         each = 1 + len(tune["values"]) if tune else 1
         arms = [cell.levels for cell in self.sweep.cells]
@@ -133,59 +127,34 @@ class Worker:
         for number, stage in enumerate(waves):
             wanted = [cell for cell in stage if cell.levels in arms]
             self.work.expect(-each * (len(stage) - len(wanted)))
+            if wanted and tune:
+                from ablate.sweep.adjust import tuned_runs  # imports torch
+
+                wanted = tuned_runs(self, number, wanted, tune)
             if wanted:
-                self.run(self.tuned(number, wanted, tune) if tune else wanted)
+                self.run(wanted)
                 n_executed += len(wanted)
                 arms = self.look(number) if stage is not waves[-1] else arms
         return n_executed
 
     def look(self, number: int) -> list[Levels]:
         """Analyse all finished runs, add this analysis to the analysis log, and return the levels
-        of the arms that continue.
-
-        Args:
-            number: number of the interim analysis.
+        of the arms that continue; `number` is that of the stage.
         """
         folder, results = self.sweep.folder, Path(self.sweep.config.paths.results)
-        going: list[Levels] = once(
-            self.sweep.config,
+        going: list[Levels] = self.agree(
             folder / f"look-{number}.json",
             lambda: needed(looked(results, folder, gather(folder))),
         )
         return going
 
-    def tuned(self, number: int, cells: Sequence[Cell], tune: Tune) -> list[Cell]:
-        """Tune the nuisance parameter for the runs of a stage, and return these runs with the
-        chosen values.
-
-        Args:
-            number: number of the stage.
-            cells: the runs of the stage.
-            tune: the study's settings for tuning.
-        """
-        context, config, seeds = self.sweep.context, self.sweep.config, self.sweep.seeds
-        folder, screening = self.sweep.folder / SCREENING, self.sweep.screening
-        path = folder / f"chosen-{number}.json"
-        again = not path.exists()
-        asked = {run_key(cell.levels, seeds[cell.seed]) for cell in cells}
-        links = self.run([c for c in screening if run_key(c.levels, c.seed) in asked], again)
-        for turn in range(WIDENINGS):
-            wider = wider_jobs(cells, links, tune, seeds)
-            # numbers on which all workers agree
-            after = screening[-1].number + 1 + turn * screening[0].number
-            self.work.expect(len(wider))
-            jobs, numbers = [*wider.values()], [after + number for number in wider]
-            links += self.run(compose(context, config, jobs, numbers, folder), again)
-        jobs = once(config, path, lambda: tuned_jobs(cells, links, tune, seeds))
-        return compose(context, config, jobs, [cell.number for cell in cells], self.sweep.folder)
+    def agree(self, path: Path, decide: Callable[[], Any]) -> Any:
+        """Return a decision of the first worker that needs it, which the file `path` stores."""
+        return once(self.sweep.config, path, decide)
 
     def run(self, cells: Sequence[Cell], again: bool = True) -> list[Link]:
         """Execute some runs, wait until all are done by any worker, and return their outcomes in
-        the order of `cells`.
-
-        Args:
-            cells: the runs.
-            again: whether to retry runs that failed earlier.
+        the order of `cells`; with `again`, retry runs that failed earlier.
         """
         with alone(self.sweep.config):
             for cell in cells:
@@ -237,13 +206,7 @@ class Worker:
 
     def _outcome_is_valid(self, cell: Cell, *, again: bool) -> bool:
         """Return whether a run has no stored outcome, or an outcome that is valid for its present
-        config.
-
-        If the result is False, the caller removes the outcome, so that the run is repeated.
-
-        Args:
-            cell: the run.
-            again: whether the stored outcome of a failed run must be removed.
+        config; with `again`, the outcome of a failed run is not valid.
         """
         # here, because it imports torch, and the server imports torch at the same time
         from ablate.sweep.preflight import records_of
@@ -256,3 +219,131 @@ class Worker:
             return not again
         result = next(records_of([cell], self.sweep.checked.data)).stored_result()
         return result is not None and result["identity"] == link["identity"]
+
+
+def conclude(config: DictConfig, cells: int) -> int:
+    """End the sweep in exactly one worker, and return the number of failed runs.
+
+    The result is 0 if the sweep cannot end yet, because fewer than `cells` runs are done.
+    """
+    folder = Path(config.hydra.sweep.dir)
+    with alone(config):
+        state = read_sealed(folder / STATE)
+        if state["failed"] is not None:
+            print(f"Another worker has ended this sweep; its verdicts are in {folder}.")
+        elif len(list((folder / "cells").glob("*.json"))) < cells:
+            print("Another worker is retrying failed cells and will end the sweep.")
+        else:
+            state["failed"] = end(config)
+            write_json(folder / STATE, seal(state))
+    return int(state["failed"] or 0)
+
+
+def end(config: DictConfig) -> int:
+    """Print the table of a sweep, judge its claims, write its report, and return the number of
+    failed runs.
+    """
+    from pandas import DataFrame  # takes half a second
+
+    from ablate.report.content import announce_report, markdown
+
+    sweep = Path(config.hydra.sweep.dir)
+    evidence, console = gather(sweep), make_console()
+    if not console.is_terminal:
+        console.width = FILE_WIDTH
+    asked = {claim["metric"] for claim in evidence.study["claims"]}
+    arms = rows(evidence.runs, asked)
+    if not evidence.study.get("design"):  # an arm of a study of combinations has many levels
+        console.print(as_rich(evidence.name, arms, asked))
+    write_text(sweep / "table.md", markdown(DataFrame(arms)))
+    if any(run["status"] in NOT_LEARNED for run in evidence.runs):
+        console.print(NOT_LEARNED_SCORES, soft_wrap=True)
+    if config.study is not None and evidence.regime["scale"] == SMOKE:
+        console.print(f"\n{NO_VERDICT}.", soft_wrap=True)
+    elif config.study is not None:
+        if verdict := _judge(config, evidence):
+            announce_report(console, evidence, verdict, sweep)
+        else:
+            console.print(f"\n{PART}", soft_wrap=True)
+    failed = Counter(run["error"] for run in evidence.runs if run["status"] == "failed")
+    for error, count in failed.items():
+        console.print(f"failed: {counted(count, 'run')}: {error}", style="red", soft_wrap=True)
+    console.print(f"table, verdicts and records of all runs: {sweep}", soft_wrap=True)
+    for sentence in logger_failures(sweep):
+        console.print(sentence, style="yellow", soft_wrap=True)
+    if advice := _advice(config, sweep):
+        console.print(advice, soft_wrap=True)
+    return failed.total()
+
+
+def _advice(config: DictConfig, sweep: Path) -> str:
+    """Return how to send runs to W&B that were offline; "" if there are none."""
+    if config.logger is None:
+        return ""
+    from ablate.wandb.connection import LOGGER, advise_sync
+
+    return advise_sync(sweep) if config.logger.get("_target_") == LOGGER else ""
+
+
+def logger_failures(sweep: Path) -> list[str]:
+    """Return a warning for each distinct message about a failed logger in the runs of a sweep."""
+    links = [link for link in read_links(sweep) if "folder" in link]
+    sentences = Counter(line for link in links for line in {*link.get("logger_failures", [])})
+    return [
+        f"warning: in {count} of {len(links)} runs {sentence}; the records of the runs are complete"
+        for sentence, count in sentences.items()
+    ]
+
+
+def _judge(config: DictConfig, evidence: Evidence) -> Verdict | None:
+    """Write the evidence, the verdicts and the report of a sweep, record the analysis in the
+    analysis log and in W&B, and return the verdicts.
+
+    The result is None for a part of a study, which has no verdict and no report.
+    """
+    from ablate.report.write import write_report  # imports matplotlib
+
+    sweep = Path(config.hydra.sweep.dir)
+    if not evidence.study.get("exploratory"):
+        evidence = looked(Path(config.paths.results), sweep, evidence)
+    evidence.save(sweep)
+    if evidence.is_part:
+        return None
+    verdict = write_report(evidence, sweep)
+    if config.logger is not None:
+        from ablate.wandb.analysis import log_analysis  # imports W&B
+
+        log_analysis(config, evidence, verdict, sweep)
+    return verdict
+
+
+def as_rich(title: str, table_rows: list[Row], asked: Collection[str] = ()) -> Table:
+    """Return the table of arms for a terminal, which has fewer columns than the Markdown file.
+
+    If there are claims, whose metrics are `asked`, the table leaves out all other metrics that come
+    from a probe (a measurement of an untrained model).
+    """
+    table = Table(
+        title=title, title_justify="left", box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0)
+    )
+    names = [name for name in table_rows[0] if _is_shown(name, table_rows, asked)]
+    for name in names:
+        words = " ".join(row[name] for row in table_rows).split()
+        table.add_column(
+            name,
+            justify="left" if name == "arm" else "right",
+            overflow="fold",
+            min_width=max(map(len, words)),  # narrow terminals break lines between words
+            no_wrap=name == "arm",  # wrapped below, because rich would crop the last column
+        )
+    for row in table_rows:
+        arm = fill(row["arm"], ARM, break_long_words=False, break_on_hyphens=False)
+        # Text, because a label such as callbacks=[early_stopping] would be read as markup
+        table.add_row(*(Text(arm if name == "arm" else row[name]) for name in names))
+    return table
+
+
+def _is_shown(name: str, table_rows: list[Row], asked: Collection[str]) -> bool:
+    if name in COUNTS:
+        return any(row[name] != "0" for row in table_rows)
+    return name in asked or not (name in IN_FILE_ONLY or (asked and name.startswith(PROBE)))

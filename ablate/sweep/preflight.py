@@ -90,9 +90,8 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
         with naming(cell):
             # the whole study is checked once, because all arms have the same study (`check_arms`)
             job = resolve(cell.run_config() if built else cell.task_config())
-        if not built and cells:
-            check_loggers(job)
-        with naming(cell):
+            if not built and cells:
+                check_loggers(job)
             built[cell.number] = builder(job)
         kept = _kept_bytes(built[cell.number].model) * (2 if job.short else 1)
         needed += kept * count.pop(id(cell.arm), 0)
@@ -288,15 +287,14 @@ def _free_keys(study: Study) -> list[str]:
 def _check_fixed(arms: list[Cell], study: Study) -> None:
     """Raise UserError if two arms differ in a config key that is neither factor nor nuisance."""
     free = [place(name) for name in _free_keys(study)]
-    values_of_arms = [leaves(arm.bare_config()) for arm in arms]
-    for arm, values in zip(arms[1:], values_of_arms[1:], strict=True):
-        for name in values_of_arms[0].keys() | values.keys():
-            differs = values_of_arms[0].get(name) != values.get(name)
-            if differs and not is_below(name, free):
+    first, *others = (leaves(arm.bare_config()) for arm in arms)
+    for arm, values in zip(arms[1:], others, strict=True):
+        for name in first.keys() | values.keys():
+            if first.get(name) != values.get(name) and not is_below(name, free):
                 raise UserError(
                     f"the arms {arms[0].label} and {arm.label} differ in {name} as well "
-                    f"({values_of_arms[0].get(name)}, {values.get(name)}), which is neither a "
-                    "factor nor a nuisance parameter of the study"
+                    f"({first.get(name)}, {values.get(name)}), which is neither a factor nor a "
+                    "nuisance parameter of the study"
                 )
 
 
@@ -308,7 +306,8 @@ def _check_training(arms: list[Cell], study: Study, built: Mapping[int, Built]) 
     """
     alike: dict[str, list[Cell]] = {}
     for arm in arms:
-        unseen = {key: level for key, level in _changes(arm, study).items() if not _seen(key)}
+        changes = _changes(arm, study).items()
+        unseen = {key: level for key, level in changes if not place(key).startswith(SEEN)}
         alike.setdefault(json.dumps(unseen, default=str), []).append(arm)
     for comparable in alike.values():
         by_hash: dict[str, Cell] = {}
@@ -329,10 +328,6 @@ def _changes(arm: Cell, study: Study) -> Levels:
     """
     screen = study.get("screen")
     return screen["variants"].get(str(arm.levels[FACTOR]), {}) if screen else arm.levels
-
-
-def _seen(factor: str) -> bool:
-    return place(factor).startswith(SEEN)
 
 
 def trained_a_little(job: Job, data: TextData) -> str:

@@ -45,7 +45,6 @@ from ablate.record.results import key as text_key
 from ablate.record.results import makes_arms, value_text
 from ablate.sweep.cell import SEED, Cell, first_of_each, plain_study, without_seed
 from ablate.sweep.compose import PlannedSweep, compose
-from ablate.sweep.tuning import screening_jobs
 from ablate.verdict.conclude import check_looks
 from ablate.verdict.sides import ContrastError, slope
 from ablate.verdict.study_checks import check_study
@@ -61,12 +60,7 @@ LONGEST_NAME = 60
 def plan_runs(
     context: HydraContext, config: DictConfig, jobs: Sequence[Sequence[str]]
 ) -> PlannedSweep:
-    """Compose and check all runs of a sweep.
-
-    Args:
-        context: Hydra's context.
-        config: the config of the sweep.
-        jobs: the overrides of each run.
+    """Compose and check all runs of a sweep; `jobs` has the overrides of each run.
 
     Raises:
         UserError: a run, or the combination of runs, is invalid.
@@ -74,19 +68,20 @@ def plan_runs(
     study = plain_study(config) if config.study is not None else None
     folder = Path(config.hydra.sweep.dir)
     without: Any = OmegaConf.to_container(config.without, resolve=True)
-    cells = compose(context, config, jobs, count(), folder)
-    cells = leave_out(cells, without)
+    cells = leave_out(compose(context, config, jobs, count(), folder), without)
     sweep = PlannedSweep(context, config, study, cells, cells, [], {})
     if study is not None and not study.get("screen"):  # a screen may lack variants
         check_claims(cells, study)
     if match := study.get("match") if study else None:
-        from ablate.sweep.matching import matched_jobs  # imports torch
+        from ablate.sweep.adjust import matched_jobs  # imports torch
 
         numbers = [cell.number for cell in cells]
         cells = compose(context, config, matched_jobs(cells, match), numbers, folder)
-    tune, screening = sweep.tune, sweep.screening
-    seeds = screening_seeds(_replicates(sweep), tune) if tune else {}
-    if tune:
+    seeds, screening = sweep.seeds, sweep.screening
+    if tune := sweep.tune:
+        from ablate.sweep.adjust import screening_jobs  # imports torch
+
+        seeds = screening_seeds(_replicates(sweep), tune)
         tuning, after = screening_jobs(cells, tune, seeds), count(len(jobs))
         screening = compose(context, config, tuning, after, folder / SCREENING, tune["key"])
     # here, because it imports torch, and the server imports torch at the same time
@@ -105,32 +100,22 @@ def leave_out(cells: Sequence[Cell], without: Iterable[Mapping[str, object]]) ->
     """
     for arm in without:
         if not any(cell.levels.items() >= arm.items() for cell in cells):
-            levels = {text for cell in cells for text in _texts(cell.levels)}
+            levels = sorted({word for cell in cells for word in words(cell.levels)})
             raise UserError(
-                f"without: no run has {', '.join(_texts(arm))}; this sweep has "
-                f"{', '.join(sorted(levels))}"
+                f"without: no run has {', '.join(words(arm))}; this sweep has {', '.join(levels)}"
             )
     kept = [c for c in cells if not any(c.levels.items() >= arm.items() for arm in without)]
     if cells and not kept:
-        given = " and ".join(", ".join(_texts(arm)) for arm in without)
-        raise UserError(
-            f"`without` lists {given}, which leaves out all {len(cells)} runs of the sweep: list "
-            "fewer combinations"
-        )
+        raise UserError(f"`without` leaves out all {len(cells)} runs: list fewer combinations")
     return kept
 
 
 def check_claims(cells: Sequence[Cell], study: Study) -> None:
-    """Raise UserError if an arm of a claim has no run, or if a trend has too few levels.
-
-    Args:
-        cells: the runs of the sweep.
-        study: the study.
-    """
+    """Raise UserError if an arm of a claim has no run, or if a trend has too few levels."""
     for claim in study["claims"]:
         for levels in arms_of(claim) or [claim["where"]]:
             if not any(cell.levels.items() >= levels.items() for cell in cells):
-                missing = ", ".join(_texts(levels))
+                missing = ", ".join(words(levels))
                 raise UserError(f"study.claims, {claim['id']}: no run has {missing}")
         try:
             if claim["kind"] == "trend":
@@ -138,10 +123,6 @@ def check_claims(cells: Sequence[Cell], study: Study) -> None:
         except ContrastError as error:
             where = f"study.claims, {claim['id']}: over={claim['over']}"
             raise UserError(f"{where}: {error}") from None
-
-
-def _texts(levels: Mapping[str, object]) -> list[str]:
-    return [f"{factor}={value_text(level)}" for factor, level in levels.items()]
 
 
 def _replicates(sweep: PlannedSweep) -> set[int]:
@@ -169,7 +150,7 @@ def planned_seeds(config: DictConfig) -> list[int]:
 
 
 def words(overrides: Mapping[str, object]) -> list[str]:
-    """Return the overrides of a variant as arguments of a command line."""
+    """Return overrides, or levels of factors, as arguments of a command line."""
     return [f"{key}={value_text(value)}" for key, value in overrides.items()]
 
 
@@ -189,15 +170,11 @@ def with_changes(
     Raises:
         UserError: a job names an unknown variant.
     """
-    return [[*job, *_changes_of(job, changes)] for job in jobs]
-
-
-def _changes_of(job: Sequence[str], changes: Mapping[str, Mapping[str, object]]) -> list[str]:
-    name = _name_in(job)
-    if not name or not changes:
-        return []
-    check_name(name, changes)
-    return words(changes.get(name, {}))
+    named = [(job, _name_in(job) if changes else "") for job in jobs]
+    for _, name in named:
+        if name:
+            check_name(name, changes)
+    return [[*job, *words(changes.get(name, {}))] for job, name in named]
 
 
 def _name_in(job: Sequence[str]) -> str:
@@ -254,12 +231,12 @@ def ask(config: DictConfig) -> None:
     """
     node = config.hydra
     given = node.sweeper.params or {}
-    words = [*(f"{key}={given[key]}" for key in given), *node.overrides.task]
+    overrides = [*(f"{key}={given[key]}" for key in given), *node.overrides.task]
     loader = GlobalHydra.instance().config_loader()
     swept = {
-        str(word.input_line).lstrip("+").partition("=")[0]: word
-        for word in OverridesParser.create(loader).parse_overrides(words)
-        if word.is_sweep_override()
+        str(override.input_line).lstrip("+").partition("=")[0]: override
+        for override in OverridesParser.create(loader).parse_overrides(overrides)
+        if override.is_sweep_override()
     }
     factors = [key for key in swept if key != "seed"]
     alike = all(makes_arms(key) and key.partition("@")[0] not in OTHER_METRICS for key in factors)

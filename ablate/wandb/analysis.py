@@ -30,30 +30,18 @@ DOTS = 120  # resolution of a figure in dots per inch
 def log_analysis(config: DictConfig, evidence: Evidence, verdict: Verdict, folder: Path) -> None:
     """Log a verdict if the config has logger=wandb; if W&B raises an error, print one line.
 
-    `folder` is the folder of the sweep, which already contains the results and the report, or the
-    folder for the report on a table.
+    A repeated call replaces the earlier W&B run. `folder` is the folder of the sweep, which already
+    contains the results and the report, or the folder for the report on a table.
     """
     if config.logger is None or config.logger.get("_target_") != LOGGER:
         return
     try:
-        send_analysis(config.logger, evidence, verdict, folder)
+        _send(config.logger, evidence, finite(verdict), folder)
     except Exception as error:  # any error of W&B; the verdict is already on disk
         print(f"W&B has no analysis of these runs: {type(error).__name__}: {error}")
 
 
-def send_analysis(logger: DictConfig, evidence: Evidence, verdict: Verdict, folder: Path) -> None:
-    """Log the verdict of a sweep to W&B. A repeated call replaces the earlier W&B run.
-
-    Args:
-        logger: config node of logger=wandb.
-        evidence: results and study of the sweep.
-        verdict: the verdict on the sweep's claims.
-        folder: folder of the sweep.
-
-    Raises:
-        Exception: any error of W&B.
-    """
-    verdict = finite(verdict)
+def _send(logger: DictConfig, evidence: Evidence, verdict: Verdict, folder: Path) -> None:
     run = start(
         logger.mode,
         folder,
@@ -103,18 +91,17 @@ def summary(verdict: Verdict) -> dict[str, object]:
     and the numbers of runs.
     """
     counted = ("runs", "failed_runs", "reused_runs", "exploratory")
-    summary_values = {key: value for key, value in verdict.items() if key in counted}
+    values = {key: value for key, value in verdict.items() if key in counted}
     for claim in verdict["claims"]:
-        low, high = claim["interval"] or (None, None)
-        values: dict[str, object] = {
-            "verdict": graded(claim["verdict"], claim["grade"]),
-            "effect": claim["effect"],
-            "margin": claim["margin"],
-            "low": low,
-            "high": high,
+        name, (low, high) = name_of(claim), claim["interval"] or (None, None)
+        values |= {
+            f"verdict/{name}": graded(claim["verdict"], claim["grade"]),
+            f"effect/{name}": claim["effect"],
+            f"margin/{name}": claim["margin"],
+            f"low/{name}": low,
+            f"high/{name}": high,
         }
-        summary_values |= {f"{key}/{name_of(claim)}": value for key, value in values.items()}
-    return summary_values
+    return values
 
 
 def bundle(name: str, folder: Path) -> wandb.Artifact:

@@ -8,7 +8,6 @@ metrics in the run's folder are logged again.
 
 import json
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -129,7 +128,10 @@ class WandbRun(WandbLogger, RunLogger):
         """Write the result to the summary, and finish the W&B run with status 0, or 1 for a
         failure.
         """
-        self.experiment.summary.update(summary(result))
+        values = {key: value for key, value in result.items() if key in PLAIN}
+        seconds = {f"seconds/{phase}": value for phase, value in result["seconds"].items()}
+        # of a metric with a curve, the value of the weights that were tested
+        self.experiment.summary.update(values | result["metrics"] | seconds)
         self.experiment.finish(exit_code=int(result["status"] == "failed"))
         if self.experiment.offline:
             print(advise_sync(Path(self.experiment.dir).parents[2]))
@@ -214,14 +216,3 @@ def columns(record: Record, identity: str) -> dict[str, object]:
             "commit": environment["commit"],
         },
     }
-
-
-def summary(result: Result) -> dict[str, object]:
-    """Return the values of result.json for the W&B summary: every metric once, under its own name.
-
-    For a metric with a curve, the value is that of the weights that were tested.
-    """
-    given: Mapping[str, object] = result
-    values = {key: given[key] for key in PLAIN if key in given}
-    seconds = {f"seconds/{phase}": value for phase, value in result["seconds"].items()}
-    return values | {**result["metrics"]} | seconds

@@ -4,9 +4,9 @@ import pytest
 from omegaconf import OmegaConf
 
 from ablate.errors import UserError
-from ablate.record.files import read_sealed
+from ablate.record.results import read_sealed
+from ablate.sweep.adjust import matched_jobs, solve
 from ablate.sweep.cell import Cell, write_link
-from ablate.sweep.matching import matched_jobs, solve
 from ablate.train.job import build_model, parameters, prepare_data
 from ablate.train.resolve import resolve
 

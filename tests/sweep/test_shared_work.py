@@ -8,10 +8,10 @@ from omegaconf import OmegaConf, open_dict
 
 from ablate.config.settle import settle
 from ablate.evidence.registration import screening_seeds
+from ablate.sweep.adjust import screening_jobs
 from ablate.sweep.cell import plain_study
 from ablate.sweep.compose import compose
 from ablate.sweep.runs import composed
-from ablate.sweep.tuning import screening_jobs
 
 VARIANTS = "variant=baseline,swiglu,fewer_steps"
 

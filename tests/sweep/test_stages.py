@@ -6,7 +6,8 @@ import pytest
 from omegaconf import OmegaConf
 
 from ablate.sweep.cell import Cell
-from ablate.sweep.launch import Worker, stages
+from ablate.sweep.compose import stages
+from ablate.sweep.launch import Worker
 
 CLAIM = {"kind": "superiority"}
 

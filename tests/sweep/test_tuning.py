@@ -9,10 +9,10 @@ from omegaconf import OmegaConf
 
 from ablate.errors import UserError
 from ablate.evidence.registration import screening_seeds
+from ablate.sweep.adjust import choose, screening_jobs, tuned_jobs, wider_jobs
 from ablate.sweep.cell import Cell
 from ablate.sweep.compose import PlannedSweep
 from ablate.sweep.runs import _replicates
-from ablate.sweep.tuning import choose, screening_jobs, tuned_jobs, wider_jobs
 
 TUNE = {"key": "lr", "values": [1, 2], "seeds": [8, 9], "metric": "val/nll", "better": "lower"}
 

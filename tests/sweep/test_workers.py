@@ -23,10 +23,10 @@ from ablate.record.files import seal, write_json
 from ablate.record.identity import source_hash
 from ablate.record.results import Fingerprints, link_path
 from ablate.record.training import Record
-from ablate.sweep.begin import begin, conclude, once, register_study
+from ablate.sweep.begin import begin, once, register_study
 from ablate.sweep.cell import Cell, plain_study
 from ablate.sweep.compose import Checked, PlannedSweep
-from ablate.sweep.launch import Worker
+from ablate.sweep.launch import Worker, conclude
 
 NO_CONTEXT = HydraContext(config_loader=Mock(), callbacks=Mock())
 EXPERIMENT = ("+experiment=preln_vs_postln", "study.tune=null")
@@ -249,7 +249,7 @@ def test_the_same_command_joins_its_sweep_until_that_has_ended(command, tmp_path
     assert (sweep / "study.json").read_text() == registered  # by the first worker alone
     assert folder(second) != sweep  # asks for other cells
     ended = []
-    monkeypatch.setattr("ablate.sweep.begin.end", lambda config: ended.append(config) or 3)
+    monkeypatch.setattr("ablate.sweep.launch.end", lambda config: ended.append(config) or 3)
     assert conclude(first, 1) == 0  # a cell is missing
     done(toy(0, tmp_path, 0), sweep)
     assert conclude(first, 1) == 3
@@ -278,7 +278,7 @@ def test_only_the_same_command_joins_a_sweep_whose_folder_is_named(command, tmp_
     for word in ("budget.steps=5", f"paths.results={tmp_path / 'other'}"):
         with pytest.raises(UserError):
             start(command(word, hydra_overrides=named))
-    monkeypatch.setattr("ablate.sweep.begin.end", lambda config: 1)
+    monkeypatch.setattr("ablate.sweep.launch.end", lambda config: 1)
     conclude(config, 0)  # a run failed: it is tried again
     assert folder(command(hydra_overrides=named)) == tmp_path / "mine"
 

@@ -9,6 +9,7 @@ example:
 """
 
 import argparse
+import math
 import sys
 
 from ablate.cli.parser import Kind, Parser, whole
@@ -16,14 +17,7 @@ from ablate.cli.parser import Kind, Parser, whole
 FIRST = "loading the model"
 
 
-def _at_least_0(text: str) -> float:
-    value = float(text)
-    if not 0 <= value < float("inf"):
-        raise ValueError
-    return value
-
-
-TEMPERATURE = Kind("NUMBER", "a number, at least 0", _at_least_0)
+TEMPERATURE = Kind("NUMBER", "a number, at least 0", float, lambda number: 0 <= number < math.inf)
 
 
 def add_arguments(parser: Parser) -> None:

@@ -49,11 +49,8 @@ def run(arguments: argparse.Namespace) -> None:
         from ablate.sweep.runs import plan_runs
 
         planned = plan_runs(*sweep)
-        from ablate.plan.plan import (
-            lines_of,
-            plan_of,
-            time_arms,
-        )  # torch; a misspelt key need not wait for it
+        # only now, because a misspelt key need not wait for torch
+        from ablate.plan.plan import lines_of, plan_of, time_arms
 
         plan = plan_of(planned)
     plan.start = time.monotonic() - begun

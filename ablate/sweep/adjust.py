@@ -1,30 +1,137 @@
-"""Tune a nuisance parameter, such as the learning rate, for every arm by validation scores.
+"""Choose the value of a key for every arm before its runs: match arms in size, or tune a nuisance
+parameter.
 
-The parameter is tuned anew for every seed of the verdict, by runs with a separate seed, one run per
-value. So the interval over seeds includes the variation of this choice. If an arm were tuned once
-for all seeds, identical arms would differ significantly in 10 to 18 % of sweeps rather than 5 %
-(docs/explanation/statistics.md).
+`study.match` gives `key`, a width, the integer with which an arm has nearly as many trained
+parameters as the reference arm, which `to` names.
+
+`study.tune` chooses the value of a nuisance parameter, such as the learning rate, by validation
+scores. The parameter is tuned anew for every seed of the verdict, by runs with a separate seed, one
+run per value. So the interval over seeds includes the variation of this choice. If an arm were
+tuned once for all seeds, identical arms would differ significantly in 10 to 18 % of sweeps rather
+than 5 % (docs/explanation/statistics.md).
 """
 
+import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
+import torch
 from omegaconf import OmegaConf
 
+from ablate.data.module import TextData
 from ablate.errors import UserError
-from ablate.evidence.gather import curve_of
+from ablate.evidence.gather import SCREENING, curve_of
 from ablate.evidence.outcome import threshold, value
 from ablate.evidence.registration import ordered
-from ablate.evidence.types import Run, Tune
+from ablate.evidence.types import Match, Run, Tune
 from ablate.record.results import Link, run_key, value_text
 from ablate.sweep.cell import Cell, Overrides, without_seed
+from ablate.sweep.compose import compose
+from ablate.train.job import Job, build_model, parameters, prepare_data
+from ablate.train.resolve import resolve
 
+if TYPE_CHECKING:
+    from ablate.sweep.launch import Worker
+
+MOST = 2**17  # largest possible width
+NEAR = 0.01  # allowed relative deviation of the number of parameters
 # maximum number of extensions of the grid of values for a seed whose best value is at the edge
 WIDENINGS = 2
 DIGITS = 3  # significant digits of an added value
 UNTESTED = "test_splits=[]"  # screening runs are not tested
+
+
+def matched_jobs(cells: Sequence[Cell], match: Match) -> list[Overrides]:
+    """Return the overrides of each run, followed by the value that matches its arm to the reference
+    arm.
+
+    Args:
+        cells: the runs of a sweep.
+        match: the study's key `match`, which names the reference arm in `to`.
+
+    Raises:
+        UserError: the reference arm does not exist, or no value matches it.
+    """
+    solved: dict[tuple[Overrides, Overrides], Overrides] = {}
+    jobs = []
+    for cell in cells:
+        reference = _reference_run(cell, cells, match)
+        pair = without_seed(cell.overrides), without_seed(reference.overrides)
+        if pair not in solved:
+            solved[pair] = () if cell is reference else _solved(cell, reference, match)
+        jobs.append((*cell.overrides, *solved[pair]))
+    return jobs
+
+
+def _reference_run(cell: Cell, cells: Sequence[Cell], match: Match) -> Cell:
+    """Return the run of the reference arm that has the same seed as `cell`.
+
+    The arm of `cell` is matched to the reference arm in size.
+
+    Raises:
+        UserError: there is no such run.
+    """
+    wanted = cell.levels | match["to"]
+    for other in cells:
+        if other.levels == wanted and other.seed == cell.seed:
+            return other
+    missing = ", ".join(f"{key}={level}" for key, level in wanted.items())
+    raise UserError(f"study.match.to: no run has {missing} with seed {cell.seed}")
+
+
+def _solved(cell: Cell, reference: Cell, match: Match) -> Overrides:
+    jobs = [resolve(arm.task_config()) for arm in (cell, reference)]
+    data = [prepare_data(job) for job in jobs]
+    size = _size_by(jobs[0], data[0], match["key"])
+    target = _trained(jobs[1], data[1])
+    width = solve(size, target, f"study.match.key={match['key']} of {cell.label}")
+    chosen = f"{match['key']}={width}"
+    print(
+        f"{cell.label} gets {chosen}: {size(width):,} parameters, to match the {target:,} of "
+        f"{reference.label}",
+        flush=True,
+    )
+    return (chosen,)
+
+
+def solve(size: Callable[[int], int], target: int, what: str) -> int:
+    """Return the positive integer for which `size` is closest to a target.
+
+    Args:
+        size: an increasing function, such as the number of parameters of a width.
+        target: the size to reach.
+        what: name of the integer, for the message.
+
+    Raises:
+        UserError: no integer comes within 1 % of the target.
+    """
+    high = 1 + bisect_left(range(1, MOST), target, key=size)
+    best = min((max(1, high - 1), high), key=lambda number: abs(size(number) - target))
+    if abs(size(best) - target) > NEAR * target:
+        raise UserError(
+            f"{what}: no value comes within {NEAR:.0%} of the {target:,} parameters of the arm to "
+            f"be matched. The nearest, {best}, gives {size(best):,}: choose another study.match.key"
+        )
+    return best
+
+
+def _size_by(job: Job, data: TextData, key: str) -> Callable[[int], int]:
+    """Return a function from the value of a width `key` to the number of trained parameters."""
+
+    def size(width: int) -> int:
+        config = job.config.copy()
+        OmegaConf.update(config, key, width)
+        return _trained(dataclasses.replace(job, config=config), data)
+
+    return size
+
+
+def _trained(job: Job, data: TextData) -> int:
+    with torch.device("meta"):
+        return parameters(build_model(job, data))
 
 
 def screening_jobs(cells: Sequence[Cell], tune: Tune, seeds: dict[int, int]) -> list[Overrides]:
@@ -61,6 +168,34 @@ def _job(cell: Cell, tune: Tune, chosen: Any, seeds: dict[int, int]) -> Override
     seed = f"seed={seeds[cell.seed]}"
     arm = without_seed(cell.overrides)
     return (*arm, f"{tune['key']}={value_text(chosen)}", seed, UNTESTED, *budget)
+
+
+def tuned_runs(worker: "Worker", number: int, cells: Sequence[Cell], tune: Tune) -> list[Cell]:
+    """Tune the nuisance parameter for the runs of a stage, and return these runs with the chosen
+    values.
+
+    Args:
+        worker: executes the runs that tune.
+        number: number of the stage.
+        cells: the runs of the stage.
+        tune: the study's settings for tuning.
+    """
+    sweep = worker.sweep
+    seeds, screening, folder = sweep.seeds, sweep.screening, sweep.folder / SCREENING
+    path = folder / f"chosen-{number}.json"
+    again = not path.exists()
+    asked = {run_key(cell.levels, seeds[cell.seed]) for cell in cells}
+    links = worker.run([c for c in screening if run_key(c.levels, c.seed) in asked], again)
+    for turn in range(WIDENINGS):
+        wider = wider_jobs(cells, links, tune, seeds)
+        # numbers on which all workers agree
+        after = screening[-1].number + 1 + turn * screening[0].number
+        worker.work.expect(len(wider))
+        jobs, numbers = [*wider.values()], [after + number for number in wider]
+        links += worker.run(compose(sweep.context, sweep.config, jobs, numbers, folder), again)
+    jobs = worker.agree(path, lambda: tuned_jobs(cells, links, tune, seeds))
+    numbers = [cell.number for cell in cells]
+    return compose(sweep.context, sweep.config, jobs, numbers, sweep.folder)
 
 
 def wider_jobs(
