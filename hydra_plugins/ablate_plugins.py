@@ -21,7 +21,7 @@ from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
-from ablate.config.location import catalogue_folders, search_catalogue
+from ablate.config import catalogue_folders, search_catalogue
 from ablate.config.screen import FACTOR, is_combinations, variants
 from ablate.errors import UserError
 

@@ -28,8 +28,8 @@ from typing import (
 import yaml
 from typing_extensions import is_typeddict
 
+from ablate.config import catalogue, option_folders, search_catalogue
 from ablate.config.limits import FOREIGN, LISTS, MAPPINGS, Limit
-from ablate.config.location import catalogue, option_folders, search_catalogue
 from lab.command import add_page, main, write_page
 
 FIRST = "reading the config"

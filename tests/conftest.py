@@ -93,7 +93,7 @@ def pytest_collection_finish():
 
 def ours(repo):
     """Return whether all configs of a repository of Hydra are those of the project."""
-    from ablate.config.location import option_folders
+    from ablate.config import option_folders
 
     places = {*map(str, option_folders())}
     return all(s.scheme() != "file" or s.path in places for s in repo.get_sources())
@@ -111,7 +111,7 @@ def files_read_once():
     from hydra._internal.config_repository import ConfigRepository
     from omegaconf import OmegaConf, base
 
-    from ablate.config.location import CONF
+    from ablate.config import CONF
 
     load, put, parse = (
         ConfigRepository.load_config,
@@ -271,7 +271,7 @@ def schema():
     The process also finds its catalogue, before tests enter other folders.
     """
     import ablate.config.schema  # noqa: F401
-    from ablate.config.location import catalogue_folders
+    from ablate.config import catalogue_folders
 
     catalogue_folders()
 
@@ -282,7 +282,7 @@ def _composed(words):
     import hydra
     from omegaconf import open_dict
 
-    from ablate.config.location import CONF
+    from ablate.config import CONF
 
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
         config = hydra.compose("config", list(words), return_hydra_config=True)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from ablate.config.location import catalogue, catalogue_folders, option_files
+from ablate.config import catalogue, catalogue_folders, option_files
 
 EXPERIMENTS = option_files("experiment")
 NAMES = [*EXPERIMENTS]

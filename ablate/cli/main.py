@@ -13,7 +13,7 @@ from importlib import import_module
 from ablate import __version__
 from ablate.cli import commands
 from ablate.cli.parser import Parser, exit_statuses, unknown
-from ablate.config.location import leave_current_folder, option_file, search_current_folder
+from ablate.config import leave_current_folder, option_file, search_current_folder
 from ablate.errors import UserError
 
 USAGE = "ablate [key=value ...] [-m]\n       ablate COMMAND [argument ...]"

@@ -15,7 +15,7 @@ from pathlib import Path
 from traceback import walk_tb
 from typing import Any, NamedTuple, NoReturn
 
-from ablate.config.location import groups, option_files
+from ablate.config import groups, option_files
 from ablate.errors import UserError, suggestion
 
 PAIR = re.compile(r"[a-z][\w.]*=")

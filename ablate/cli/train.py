@@ -19,9 +19,9 @@ from omegaconf import DictConfig
 
 import ablate.config.schema  # noqa: F401  # the root of the config tree
 from ablate.cli.parser import FULL_ERROR, WITH_TRACEBACK, exit_statuses
+from ablate.config import CONF, SMOKE, groups, option_folders
 from ablate.config.check import check_groups
 from ablate.config.limits import check_words
-from ablate.config.location import CONF, SMOKE, groups, option_folders
 from ablate.config.screen import BASELINE, FACTOR
 from ablate.errors import UserError
 

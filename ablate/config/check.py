@@ -18,9 +18,9 @@ import yaml
 from hydra.utils import get_object
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
+from ablate.config import PACKAGE, groups
 from ablate.config.construct import parameters
 from ablate.config.limits import check_value
-from ablate.config.location import PACKAGE, groups
 from ablate.errors import UserError, first_line, likely, suggestion
 
 # classes of the nodes of the config; imports would be circular, so these are names

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from ablate.config.location import (
+from ablate.config import (
     CONF,
     PACKAGE,
     catalogue,

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
-from ablate.config.location import spec_of
+from ablate.config import spec_of
 from ablate.errors import UserError
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from typing import Any
 import yaml
 from hydra.utils import get_object
 
+from ablate.config import CONF, is_importable, option_folders
 from ablate.config.check import INSTANTIATE_KEYS, load
-from ablate.config.location import CONF, is_importable, option_folders
 from ablate.errors import UserError
 
 UNTRUSTED = "which is not trusted"

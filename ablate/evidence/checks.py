@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from ablate.config.location import catalogue
+from ablate.config import catalogue
 from ablate.errors import UserError
 from ablate.evidence.types import About, Begun, Run, Seal
 from ablate.phrases import listed

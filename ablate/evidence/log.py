@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 
 from filelock import FileLock
 
-from ablate.config.location import SMOKE
+from ablate.config import SMOKE
 from ablate.errors import UserError
 from ablate.evidence.checks import ANALYSIS_LOG, Record, read_lines
 from ablate.evidence.folder import Evidence

@@ -25,8 +25,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 
+from ablate.config import option_files
 from ablate.config.labels import factor_label
-from ablate.config.location import option_files
 from ablate.ledger.verdicts import Finding
 from ablate.phrases import listed
 from ablate.stats import at_most

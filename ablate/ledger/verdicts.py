@@ -24,8 +24,8 @@ from typing import Any, cast
 import pydantic
 import yaml
 
+from ablate.config import SMOKE, catalogue
 from ablate.config.labels import option_label
-from ablate.config.location import SMOKE, catalogue
 from ablate.console import track
 from ablate.evidence.checks import digest_of_evidence, read_manifest
 from ablate.evidence.outcome import needs_no_training

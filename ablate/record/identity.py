@@ -37,8 +37,7 @@ from typing import Any, NamedTuple
 
 from omegaconf import DictConfig, OmegaConf
 
-from ablate.config import leaves
-from ablate.config.location import PACKAGE, spec_of
+from ablate.config import PACKAGE, leaves, spec_of
 from ablate.config.settle import USUAL_BLEU, bleu_tokenizer
 from ablate.record.results import WITHOUT_EFFECT, is_below
 

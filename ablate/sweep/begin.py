@@ -24,9 +24,8 @@ from typing import Any, cast
 from filelock import FileLock
 from omegaconf import DictConfig, read_write
 
-from ablate.config import leaves
+from ablate.config import PACKAGE, SMOKE, catalogue, leaves
 from ablate.config.labels import stored_labels
-from ablate.config.location import PACKAGE, SMOKE, catalogue
 from ablate.config.screen import changed_keys, is_combinations, variants
 from ablate.errors import UserError
 from ablate.evidence.checks import ABOUT, write_about

@@ -27,8 +27,8 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from ablate.config import NO_VERDICT, SMOKE
 from ablate.config.construct import construct
-from ablate.config.location import NO_VERDICT, SMOKE
 from ablate.console import Work, make_console
 from ablate.engine import Engine
 from ablate.errors import UserError

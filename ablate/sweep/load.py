@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from ablate.config import leaves
+from ablate.config import NO_VERDICT, SMOKE, leaves
 from ablate.config.labels import use_labels
-from ablate.config.location import NO_VERDICT, SMOKE
 from ablate.errors import UserError
 from ablate.evidence.checks import ABOUT, RUNS, file_of_runs, read_parts
 from ablate.evidence.folder import Evidence

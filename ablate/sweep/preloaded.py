@@ -8,7 +8,7 @@ module removes that folder from the import path before it imports anything else.
 import gc
 from importlib import import_module
 
-from ablate.config.location import leave_current_folder
+from ablate.config import leave_current_folder
 
 leave_current_folder()
 identity = import_module("ablate.record.identity")

@@ -30,10 +30,10 @@ from hydra.core.plugins import Plugins
 from hydra.types import HydraContext, RunMode
 from omegaconf import DictConfig, OmegaConf, read_write
 
+from ablate.config import CONF
 from ablate.config.check import check_groups, check_study_keys
 from ablate.config.labels import arm_label
 from ablate.config.limits import check_words
-from ablate.config.location import CONF
 from ablate.config.screen import BASELINE, FACTOR, check_name, expand
 from ablate.config.settle import settle
 from ablate.errors import UserError

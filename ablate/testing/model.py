@@ -21,7 +21,7 @@ from omegaconf import DictConfig, OmegaConf
 from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.config.location import CONF
+from ablate.config import CONF
 from ablate.data import PAD
 from ablate.errors import UserError
 from ablate.initial import initialise

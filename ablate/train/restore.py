@@ -20,9 +20,9 @@ from omegaconf import DictConfig, OmegaConf
 from pytorch_lightning.plugins.precision import Precision
 from torch.nn.utils.rnn import pad_sequence
 
+from ablate.config import CONF, search_current_folder
 from ablate.config.check import check, check_groups, check_node
 from ablate.config.construct import construct
-from ablate.config.location import CONF, search_current_folder
 from ablate.config.schema import Batching, Config
 from ablate.config.trust import check_targets
 from ablate.console import Work

@@ -4,7 +4,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 
 from ablate.cli.parser import exit_statuses
-from ablate.config.location import catalogue
+from ablate.config import catalogue
 from ablate.ledger.text import read_entries
 from experiments.site.model import gather
 from experiments.site.write import write

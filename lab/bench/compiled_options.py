@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch._dynamo.testing import CompileCounterWithBackend
 
-from ablate.config.location import CONF
+from ablate.config import CONF
 from ablate.loss import LabelSmoothing, Loss
 from ablate.model.base import Causal, Model, Seq2Seq
 from ablate.testing.model import VOCAB, built, levels, model_config

@@ -20,7 +20,7 @@ import torch
 from omegaconf import DictConfig, open_dict
 from torch.nn.utils.rnn import pad_sequence
 
-from ablate.config.location import CONF
+from ablate.config import CONF
 from ablate.config.settle import settle_precision
 from ablate.data import EOS, PAD
 from ablate.data.batching import Batch

@@ -10,8 +10,8 @@ from hydra.utils import get_class
 from omegaconf import OmegaConf
 from torch.nn import functional as F
 
+from ablate.config import CONF
 from ablate.config.construct import construct
-from ablate.config.location import CONF
 from ablate.initial import initialise
 from ablate.model.base import Seq2Seq, attention_weights, build
 from ablate.model.stack import LayerContext

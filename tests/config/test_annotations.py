@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from ablate.config import CONF
 from ablate.config.check import load
 from ablate.config.construct import parameters
 from ablate.config.limits import PLAIN, argument_types
-from ablate.config.location import CONF
 from lab.keys import alternatives
 
 TARGETS = sorted(

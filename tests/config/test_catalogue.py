@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from ablate.config import location as module
-from ablate.config.location import catalogue, catalogue_folders, option_file
+from ablate import config as module
+from ablate.config import catalogue, catalogue_folders, option_file
 from ablate.config.trust import check_targets
 from ablate.errors import UserError
 from ablate.sweep.begin import class_name

@@ -3,7 +3,7 @@
 import hydra
 import pytest
 
-from ablate.config.location import CONF
+from ablate.config import CONF
 from ablate.config.settle import settle
 from ablate.errors import say_once
 

@@ -9,8 +9,8 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.utils import get_object
 from omegaconf import OmegaConf
 
+from ablate.config import CONF, option_file, option_folders
 from ablate.config.check import check
-from ablate.config.location import CONF, option_file, option_folders
 from ablate.config.screen import expand
 from ablate.sweep.cell import plain_study
 from ablate.verdict.study_checks import check_study

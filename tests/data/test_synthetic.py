@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 from omegaconf import OmegaConf
 
+from ablate.config import option_files
 from ablate.config.construct import construct
-from ablate.config.location import option_files
 from ablate.config.schema import Batching
 from ablate.data.scheme import Char, Word
 from ablate.task.texts import LanguageModel, MaskedLanguageModel

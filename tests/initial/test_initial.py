@@ -8,8 +8,8 @@ import pytest
 import torch
 from omegaconf import OmegaConf
 
+from ablate.config import CONF
 from ablate.config.construct import construct
-from ablate.config.location import CONF
 from ablate.data import Pairs
 from ablate.data.tokenizer import Tokenizers
 from ablate.errors import UserError

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from ablate.config import CONF
 from ablate.config.construct import construct
-from ablate.config.location import CONF
 from ablate.data.scheme import Byte
 from ablate.data.tokenizer import Tokenizer, Tokenizers
 from ablate.initial.drawn import output_projections

@@ -5,7 +5,7 @@ optimisers.
 import pytest
 import torch
 
-from ablate.config.location import option_folders
+from ablate.config import option_folders
 from ablate.testing import checks
 from ablate.testing.model import SMALL, model_config
 

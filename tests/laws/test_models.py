@@ -9,7 +9,7 @@ from hydra.utils import get_class
 from omegaconf import OmegaConf
 from torch.nn import functional as F
 
-from ablate.config.location import CONF
+from ablate.config import CONF
 from ablate.errors import UserError
 from ablate.initial import initialise
 from ablate.model import Law

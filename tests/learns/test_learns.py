@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from ablate.config.location import CONF
+from ablate.config import CONF
 from ablate.train.resolve import resolve
 from ablate.train.run import run
 

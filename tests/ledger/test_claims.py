@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ablate.config.location import catalogue
+from ablate.config import catalogue
 from ablate.ledger.headline import NOT_TESTED
 from ablate.ledger.text import read_entries
 from ablate.ledger.verdicts import collect, read_claims, read_notes

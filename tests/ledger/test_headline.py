@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from ablate.config.location import catalogue
+from ablate.config import catalogue
 from ablate.ledger.headline import headline
 from ablate.ledger.text import Entry, limits, read_entries
 from ablate.ledger.verdicts import Finding, collect, read_claims, read_notes

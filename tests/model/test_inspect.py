@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ablate.config.location import CONF
+from ablate.config import CONF
 from ablate.errors import UserError
 
 NAMES = [

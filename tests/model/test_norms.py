@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from ablate.config.location import CONF
+from ablate.config import CONF
 
 
 @pytest.fixture

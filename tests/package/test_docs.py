@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from ablate.cli.main import names
+from ablate.config import CONF
 from ablate.config.check import check
-from ablate.config.location import CONF
 from ablate.config.screen import expand
 
 ROOT = Path(__file__).parents[2]

@@ -4,7 +4,7 @@ import pytest
 import torch
 from omegaconf import OmegaConf
 
-from ablate.config.location import option_files
+from ablate.config import option_files
 from experiments.shared.probe.draws import each_replaced
 
 

@@ -16,7 +16,7 @@ def kernel():
     from hydra.utils import instantiate
     from omegaconf import OmegaConf
 
-    from ablate.config.location import CONF
+    from ablate.config import CONF
     from ablate.initial import initialise
 
     def built(level, **options):

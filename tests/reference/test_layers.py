@@ -112,7 +112,7 @@ def test_deep_norm(residual, stack, n, m, alpha, beta):
 def test_deep_norm_scales_initial_values_and_nothing_else_of_the_model():
     from hydra import compose, initialize_config_dir
 
-    from ablate.config.location import CONF
+    from ablate.config import CONF
     from ablate.initial import initialise
     from ablate.model.base import build
 

@@ -43,7 +43,7 @@ def attention():
     from hydra.utils import instantiate
     from omegaconf import OmegaConf
 
-    from ablate.config.location import CONF
+    from ablate.config import CONF
 
     def built(level, **options):
         config = OmegaConf.load(f"{CONF}/model/projections/{level}.yaml")

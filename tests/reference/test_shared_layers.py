@@ -4,7 +4,7 @@ import hydra
 import pytest
 import torch
 
-from ablate.config.location import CONF
+from ablate.config import CONF
 from ablate.initial import initialise
 from ablate.model.base import Seq2Seq, build
 

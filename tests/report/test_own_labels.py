@@ -6,8 +6,8 @@ from pathlib import Path
 import hydra
 import pytest
 
+from ablate.config import CONF
 from ablate.config.labels import arm_label, stored_labels, use_labels
-from ablate.config.location import CONF
 from ablate.config.settle import settle
 from ablate.evidence.folder import Evidence
 from ablate.report.write import write_report

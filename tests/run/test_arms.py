@@ -8,7 +8,7 @@ import torch
 import yaml
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from ablate.config.location import CONF
+from ablate.config import CONF
 from ablate.train.job import make_model, prepare_data
 from ablate.train.resolve import resolve
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from ablate.config import CONF
 from ablate.config.construct import construct
-from ablate.config.location import CONF
 from ablate.errors import UserError
 from ablate.schedule import Cosine, WarmupStableDecay
 

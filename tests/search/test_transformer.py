@@ -17,7 +17,7 @@ VOCABULARY = 300
 def model(request):
     import hydra
 
-    from ablate.config.location import CONF
+    from ablate.config import CONF
 
     sizes = ["model.d_model=16", "model.d_ff=32", "model.n_layers=1", "model.n_heads=2"]
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):

@@ -9,7 +9,7 @@ from hydra._internal.callbacks import Callbacks
 from hydra.core.global_hydra import GlobalHydra
 from hydra.types import HydraContext, RunMode
 
-from ablate.config.location import CONF
+from ablate.config import CONF
 from ablate.errors import UserError
 from ablate.evidence.checks import check_arms
 from ablate.record.results import key, say, value_text

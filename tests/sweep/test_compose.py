@@ -10,7 +10,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.types import HydraContext, RunMode
 from omegaconf import OmegaConf
 
-from ablate.config.location import CONF
+from ablate.config import CONF
 from ablate.sweep.compose import compose
 
 ARMS = ("model/residual=post_ln", "model/residual=pre_ln")

@@ -13,7 +13,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.types import HydraContext, RunMode
 from omegaconf import OmegaConf
 
-from ablate.config.location import CONF
+from ablate.config import CONF
 from ablate.console import Work
 from ablate.engine import Engine
 from ablate.errors import UserError

@@ -19,8 +19,8 @@ def finished(tmp_path_factory):
     from omegaconf import OmegaConf
 
     import ablate.config.schema  # noqa: F401  # the root of the config tree
+    from ablate.config import CONF
     from ablate.config.construct import construct
-    from ablate.config.location import CONF
     from ablate.data import Pairs
     from ablate.data.tokenizer import Tokenizers
     from ablate.initial import initialise

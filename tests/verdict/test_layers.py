@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from ablate.config import CONF
 from ablate.config.labels import option_label
-from ablate.config.location import CONF
 from ablate.phrases import in_sentence
 
 ROOT = Path(__file__).resolve().parents[2]

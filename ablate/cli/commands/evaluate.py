@@ -40,9 +40,9 @@ def run(arguments: argparse.Namespace) -> None:
             )
     import hydra
 
+    from ablate.config import CONF
     from ablate.config.check import check
     from ablate.config.construct import construct  # only now: they import torch
-    from ablate.config.location import CONF
     from ablate.train.restore import restore, score
 
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):

@@ -104,7 +104,7 @@ def _log(evidence: "Evidence", verdict: "Verdict", folder: Path) -> None:
     """Log a verdict to W&B, with the settings of logger=wandb."""
     from omegaconf import OmegaConf
 
-    from ablate.config.location import CONF
+    from ablate.config import CONF
     from ablate.wandb.analysis import log_analysis  # imports W&B
     from ablate.wandb.connection import advise_sync
 

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from ablate.cli.parser import FOLDER, PATH, Parser
-from ablate.config.location import evidence_folder
+from ablate.config import evidence_folder
 
 FIRST = "reading the evidence"
 
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> None:
         UserError: there is no such experiment, or its study has changed since it was run.
     """
     from ablate.cli.train import train  # imports Hydra
-    from ablate.config.location import search_current_folder
+    from ablate.config import search_current_folder
     from ablate.sweep.contest import Contest
 
     search_current_folder()
