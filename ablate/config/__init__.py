@@ -71,13 +71,10 @@ def _named_in(project: Path) -> str | None:
 
 
 def evidence_folder() -> Path:
-    """Return the folder in which a project keeps evidence: the catalogue, relative to the working
-    folder if it is inside; `experiments` without a catalogue.
+    """Return the folder in which a project keeps evidence, relative to the working folder: the
+    catalogue, or `experiments` without a catalogue.
     """
-    folder, here = catalogue(), Path.cwd()
-    if folder is None:
-        return Path("experiments")
-    return folder.relative_to(here) if folder.is_relative_to(here) else folder
+    return Path(os.path.relpath(catalogue() or "experiments"))
 
 
 @cache

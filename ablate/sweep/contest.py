@@ -72,7 +72,8 @@ class Contest:
                 f"the study of {shlex.join(overrides)} has changed since {experiments / name} was "
                 f"made: run {first.registration['command']} first, then repeat this command"
             )
-        if _all_exact(first):
+        trained = any("steps" in run["metrics"] for run in first.runs)
+        if not trained and all(claim["kind"] == "exact" for claim in first.study["claims"]):
             raise UserError(
                 f"all claims of {name} are kind=exact, which new seeds do not test: repeat it with "
                 f"{first.registration['command']}"
@@ -120,14 +121,6 @@ def _effect(claim: Entry, answer: Short) -> str:
         return graded_verdict
     level = 1 - claim["alpha"]
     return f"{graded_verdict}, {effect_text(claim, answer['effect'], answer['interval'], level)}"
-
-
-def _all_exact(first: Evidence) -> bool:
-    """Return whether new seeds cannot change a verdict: all claims are exact, and no model was
-    trained.
-    """
-    trained = any("steps" in run["metrics"] for run in first.runs)
-    return not trained and all(claim["kind"] == "exact" for claim in first.study["claims"])
 
 
 def _fresh(first: Evidence, folder: Path, results: Path, number: int) -> int:

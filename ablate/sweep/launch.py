@@ -269,30 +269,23 @@ def end(config: DictConfig) -> int:
     for error, count in failed.items():
         console.print(f"failed: {counted(count, 'run')}: {error}", style="red", soft_wrap=True)
     console.print(f"table, verdicts and records of all runs: {sweep}", soft_wrap=True)
-    for sentence in logger_failures(sweep):
-        console.print(sentence, style="yellow", soft_wrap=True)
-    if advice := _advice(config, sweep):
-        console.print(advice, soft_wrap=True)
+    if config.logger is not None:
+        for sentence in filter(None, _about_loggers(sweep)):
+            console.print(sentence, style="yellow", soft_wrap=True)
     return failed.total()
 
 
-def _advice(config: DictConfig, sweep: Path) -> str:
-    """Return how to send runs to W&B that were offline; "" if there are none."""
-    if config.logger is None:
-        return ""
-    from ablate.wandb.connection import LOGGER, advise_sync
+def _about_loggers(sweep: Path) -> Iterator[str]:
+    """Yield a warning for each distinct message about a failed logger in the runs of a sweep, and
+    how to upload runs that W&B lacks.
+    """
+    from ablate.wandb.connection import advise_sync
 
-    return advise_sync(sweep) if config.logger.get("_target_") == LOGGER else ""
-
-
-def logger_failures(sweep: Path) -> list[str]:
-    """Return a warning for each distinct message about a failed logger in the runs of a sweep."""
     links = [link for link in read_links(sweep) if "folder" in link]
     sentences = Counter(line for link in links for line in {*link.get("logger_failures", [])})
-    return [
-        f"warning: in {count} of {len(links)} runs {sentence}; the records of the runs are complete"
-        for sentence, count in sentences.items()
-    ]
+    for sentence, count in sentences.items():
+        yield f"warning: in {count} of {len(links)} runs {sentence}; their records are complete"
+    yield advise_sync(sweep)
 
 
 def _judge(config: DictConfig, evidence: Evidence) -> Verdict | None:

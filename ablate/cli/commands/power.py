@@ -7,7 +7,7 @@ example:
 
 import argparse
 
-from ablate.cli.parser import TEXT, Kind, Parser, whole
+from ablate.cli.parser import NUMBER, TEXT, Parser, whole
 from ablate.errors import UserError
 
 FIRST = "computing"
@@ -27,11 +27,7 @@ OPTIONS = {
     "step": "for a table: column with the step of a row; the last row of each run counts",
 }
 TABLE = ("arm", "metric", "baseline", "run", "step")
-RUNS = whole(2)._replace(allowed="a whole number, at least 2 to estimate the noise")
-KINDS = {
-    **dict.fromkeys(("sd", "margin", "alpha"), Kind("NUMBER", "a number", float)),
-    "runs": RUNS,
-}
+KINDS = {**dict.fromkeys(("sd", "margin", "alpha"), NUMBER), "runs": whole(2)}
 
 
 def add_arguments(parser: Parser) -> None:
