@@ -22,7 +22,7 @@ from ablate.config.labels import arm_label, factor_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import RATE, command
 from ablate.evidence.outcome import by_label
-from ablate.evidence.types import Levels
+from ablate.evidence.types import Levels, reason
 from ablate.metric import METRICS, NOTHING, Metric, metric_in_words, metric_of
 from ablate.phrases import (
     MARKS,
@@ -46,6 +46,7 @@ from ablate.words.answer import claim_metric, direction, graded, opening, seeds_
 from ablate.words.reasons import bounds, caveat_text, regime
 
 FIGURES = ("gains", "effects", "combined", "curves")  # the first of them is named
+LONGER = 10  # factor for the steps of a training that was too short to translate
 
 
 def combined_lines(result: Combined) -> Iterator[str]:
@@ -94,28 +95,38 @@ def _test(claim: Entry) -> str:
     return ". ".join(parts) + "."
 
 
-def more_seeds(evidence: Evidence, verdict: Verdict) -> str:
-    """Return the command that trains the seeds which undecided claims need; "" if no claim needs
-    more, if each seed is another recipe (a study of combinations), or if other programs made the
-    runs.
+def next_runs(evidence: Evidence, verdict: Verdict, folder: object = "FOLDER") -> str:
+    """Return the command that trains the seeds which undecided claims need, or that trains longer
+    if no arm of a comparison has learned to translate; "" if no claim needs more, if each seed is
+    another recipe (a study of combinations), or if other programs made the runs.
 
     Seeds that are added to the analysed ones would make a verdict exploratory. The command
     therefore trains new seeds alone, unless the verdict is exploratory already.
     """
+    study = evidence.study
     undecided = [claim for claim in verdict["claims"] if claim["verdict"] == INCONCLUSIVE]
     needed = max((n for claim in undecided if (n := seeds_needed(claim))), default=0)
+    unlearned = reason("nothing_learned", metric="test/bleu", measures="")
+    too_short = study.get("exploratory") and unlearned in [x.get("problem") for x in undecided]
     try:
         given = shlex.split(evidence.registration.get("command", ""))[3:]  # after python -m ablate
     except ValueError:  # no command that ablate has written
         given = []
-    if not needed or not given or "combined" in verdict:
+    if not (needed or too_short) or not given or "combined" in verdict:
         return ""
-    study, fresh = evidence.study, [f"seed=range({needed})"]
-    advice = (
-        f"{needed} seeds may decide it. For a verdict that is not exploratory, write the question "
-        "as a claim before you train them (docs/howto/claims.md):"
-    )
-    if not study.get("exploratory"):
+    fresh = [f"seed=range({needed})"]
+    if too_short:
+        advice = (
+            "The loss falls before BLEU rises: compare the arms by their loss (ablate compare "
+            f"{folder} --metric test/nll), or train longer:"
+        )
+        fresh = [f"budget.steps={LONGER * evidence.regime['steps']}"]
+    elif study.get("exploratory"):
+        advice = (
+            f"{needed} seeds may decide it. For a verdict that is not exploratory, write the "
+            "question as a claim before you train them (docs/howto/claims.md):"
+        )
+    else:
         advice = f"{needed} fresh seeds may decide it, judged alone and not exploratory:"
         last = max(run.get("replicate", 0) for run in evidence.runs)
         fresh += [f"budget.seeds={needed}", f"replicate={last + 1}", "contest=true"]
@@ -132,7 +143,7 @@ def announce_report(console: Console, evidence: Evidence, verdict: Verdict, fold
     the report in a folder and of its first picture.
     """
     announce(console, verdict)
-    if advice := more_seeds(evidence, verdict):
+    if advice := next_runs(evidence, verdict, folder):
         console.print(f"\n{advice}", soft_wrap=True)
     console.print(f"\nreport: {folder / 'report.md'}", soft_wrap=True)
     pictures = (folder / f"figures/{name}.svg" for name in FIGURES)

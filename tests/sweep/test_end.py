@@ -3,7 +3,8 @@
 import pytest
 
 from ablate.evidence.folder import Evidence
-from ablate.report.content import more_seeds
+from ablate.evidence.types import reason
+from ablate.report.content import next_runs
 
 
 @pytest.fixture
@@ -12,15 +13,15 @@ def advice():
         words = "+experiment=mine seed=0,1 optimizer.lr=0.1 replicate=2 -m"
         study = {"exploratory": exploratory, "seeds": 2, "baseline_seeds": baseline_seeds}
         registration = {"command": f"python -m ablate {words}"}
-        made = Evidence.made_up(
-            study, [{"seed": seed, "replicate": 2} for seed in (0, 1)], registration=registration
-        )
-        keys = ("verdict", "pairs", "seeds_needed")
-        return more_seeds(made, {"claims": [dict(zip(keys, c, strict=True)) for c in claims]})
+        runs = [{"seed": seed, "replicate": 2} for seed in (0, 1)]
+        made = Evidence.made_up(study, runs, registration=registration, regime={"steps": 60})
+        keys = ("verdict", "pairs", "seeds_needed", "problem")
+        return next_runs(made, {"claims": [dict(zip(keys, c, strict=False)) for c in claims]})
 
     return of
 
 
+NOTHING = reason("nothing_learned", metric="test/bleu", measures="")
 PLAN = {"supported": {"seeds": 6, "effect": 1.0}, "refuted": {"seeds": 9, "effect": 0.0}}
 
 
@@ -32,3 +33,6 @@ def test_more_seeds_are_fresh_ones_so_that_their_verdict_is_not_exploratory(advi
     assert "budget.seeds=6 replicate=3 contest=true study.baseline_seeds=15 -m" in command
     command = advice(True, ("inconclusive", 2, PLAN))
     assert "optimizer.lr=0.1 replicate=2 'seed=range(6)' -m" in command
+    unlearned = ("inconclusive", 2, None, NOTHING)
+    assert "seed=0,1 optimizer.lr=0.1 replicate=2 budget.steps=600 -m" in advice(True, unlearned)
+    assert not advice(False, unlearned)
