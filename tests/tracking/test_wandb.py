@@ -42,18 +42,12 @@ def folder_of(config, result):
 @pytest.mark.slow
 def test_a_run_from_the_command_line(small, tmp_path, summed_up, recorded):
     """Nobody is logged in, nobody can be asked, and another run's names are around."""
-    command = [
-        sys.executable,
-        "-m",
-        "ablate",
-        *small,
-        "logger=wandb",
-        "+experiment=preln_vs_postln",
-    ]
+    words = [*small, "logger=wandb", "+experiment=preln_vs_postln"]
     foreign = {"WANDB_RUN_ID": "other", "WANDB_JOB_TYPE": "other", "WANDB_SWEEP_ID": "other"}
     env = {**os.environ, **foreign, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     reading, writing = os.pipe()
     os.close(writing)
+    command = [sys.executable, "-m", "ablate", *words]
     done = subprocess.run(
         command, cwd=tmp_path, env=env, stdin=reading, capture_output=True, text=True
     )
