@@ -21,7 +21,7 @@ from ablate.record.results import (
     IDENTITY,
     Link,
     Metrics,
-    Outcome,
+    Result,
     executed_source,
     read_links,
     read_result,
@@ -63,7 +63,7 @@ def gather(sweep: Path) -> Evidence:
     screening = read_links(sweep / SCREENING)
     _check_source(sweep, [*links, *screening])
     study: Any = about["study"] or {"factors": swept(links), "claims": []}
-    ends: list[Link | Outcome] = [*links, *(link["short"] for link in links if "short" in link)]
+    ends: list[Result] = [*links, *(link["short"] for link in links if "short" in link)]
     statistics = {end["identity"]: rows for end in ends if (rows := _statistics(end))}
     translated = {split for of_run in statistics.values() for split in of_run}
     tested = (statistics_of(end.get("evaluation", ""), None) for end in ends)
@@ -150,7 +150,7 @@ def _run(link: Link, factors: list[str]) -> Run:
     return cast(Run, run)
 
 
-def _end(link: Link | Outcome) -> End:
+def _end(link: Result) -> End:
     """Return the outcome of a run in the form of runs.jsonl.
 
     Args:
@@ -269,7 +269,7 @@ def _origin(folder: Path, evaluation: str | None = None) -> dict[str, object]:
     }
 
 
-def _statistics(link: Link | Outcome) -> dict[str, Rows]:
+def _statistics(link: Result) -> dict[str, Rows]:
     if "evaluation" not in link:
         return {}
     folder = link["evaluation"]

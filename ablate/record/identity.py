@@ -149,14 +149,6 @@ UNEXECUTED = tuple(
 )
 
 
-class Module(NamedTuple):
-    """A module, and the file of its source; or an installed package, and its version."""
-
-    name: str
-    file: Path | None
-    version: str = ""
-
-
 class Source(NamedTuple):
     """A hash of the source of a module, and the dotted names that the source mentions; or the
     version of an installed package.
@@ -199,13 +191,13 @@ def closure(names: Iterable[str]) -> set[str]:
     modules: set[str] = set()
     waiting = list(names)
     while waiting:
-        module = _locate(waiting.pop())
-        if module is None or module.name in modules or module.name.startswith(UNEXECUTED):
+        name, _ = _locate(waiting.pop())
+        if name in modules or not name or name.startswith(UNEXECUTED):
             continue
-        modules.add(module.name)
-        waiting += _read(module.name).imports
-        if not module.name.startswith(OURS):
-            waiting.append(module.name.rpartition(".")[0])  # its package is executed first
+        modules.add(name)
+        waiting += _read(name).imports
+        if not name.startswith(OURS):
+            waiting.append(name.rpartition(".")[0])  # its package is executed first
     return modules
 
 
@@ -219,13 +211,14 @@ def dotted_names(tree: Any) -> Iterator[str]:
 
 
 @functools.cache
-def _locate(path: str) -> Module | None:
-    """Return the module that a dotted name means, or in which it lies; None if there is none.
+def _locate(path: str) -> tuple[str, Path | None]:
+    """Return the module that a dotted name means, or in which it lies, and the module's file.
 
-    The longest module is returned: a.b for a.b.Part. In an installed package, the package is
-    returned.
+    The longest module is returned: a.b for a.b.Part. In an installed package with a version, the
+    package is returned without a file. The name is "" if there is no module.
     """
-    module, package = None, path.partition(".")[0]
+    module: tuple[str, Path | None] = "", None
+    package = path.partition(".")[0]
     for name in accumulate(path.split("."), "{}.{}".format):
         spec = spec_of(name)
         if spec is None:
@@ -234,11 +227,11 @@ def _locate(path: str) -> Module | None:
             continue
         file = Path(str(spec.origin))
         installed = package != "ablate" and not INSTALLED.isdisjoint(file.parts)
-        if installed and (version := _version(package)):
-            return Module(package, None, version)
+        if installed and _version(package):
+            return package, None
         if not installed and file.is_relative_to(PYTHON):
             break
-        module = Module(name, file)
+        module = name, file
     return module
 
 
@@ -260,13 +253,13 @@ def _version(package: str) -> str:
 
 @functools.cache
 def _read(name: str) -> Source:
-    module = _locate(name)
-    if module is None or module.file is None:
-        return Source(module.version if module else "")
-    content = module.file.read_bytes()  # so that the encoding that the module declares is used
-    if module.file.suffix != ".py":
+    place, file = _locate(name)
+    if file is None:
+        return Source(_version(place) if place else "")
+    content = file.read_bytes()  # so that the encoding that the module declares is used
+    if file.suffix != ".py":
         return Source(hashlib.sha256(content).hexdigest()[:16])
-    package = name if module.file.name == "__init__.py" else name.rpartition(".")[0]
+    package = name if file.name == "__init__.py" else name.rpartition(".")[0]
     tree, ours = ast.parse(content), name.startswith(OURS)
     source = tree_hash(tree)
     names = _names(tree, package, texts=not ours)
@@ -288,7 +281,7 @@ def _names(tree: ast.Module, package: str, *, texts: bool) -> Iterator[str]:
                 yield from (base, *(f"{base}.{alias.name}" for alias in node.names))
             case ast.Constant(value=str(text)) if texts and NAME.fullmatch(text):
                 for name in {_absolute(text, package), _absolute(f".{text}", package)}:
-                    if (module := _locate(name)) and module.file:
+                    if _locate(name)[1]:
                         yield name
 
 

@@ -52,7 +52,8 @@ class Fingerprints(NamedTuple):
 class Result(TypedDict):
     """The result of a training, of an evaluation or of both; of a failed run, its status and error.
 
-    The file result.json has a digest of this content, too, which seals the file.
+    The file result.json has a digest of this content, too, which seals the file. It has none of the
+    keys from `training` on, which are added to the result that a run returns.
     """
 
     status: Literal["finished", "diverged", "collapsed", "failed"]
@@ -65,20 +66,15 @@ class Result(TypedDict):
     weights: NotRequired[str | None]  # SHA-256 of the tested weights; null if they were not saved
     signatures: NotRequired[dict[str, str]]  # settings of each score, by metric
     samples: NotRequired[list[str]]  # texts that a language model generated
-    files: NotRequired[dict[str, str]]  # SHA-256 by name; only in the file
+    files: NotRequired[dict[str, str]]  # SHA-256 by name; only in result.json
     training: NotRequired[str]  # identity of the training
     folder: NotRequired[str]  # folder of the training
     evaluation: NotRequired[str]  # folder of the evaluation, if it exists
-
-
-class Outcome(Result):
-    """The result that a run returns, and whether it was reused or newly trained."""
-
-    reused: NotRequired[bool]
-    trained: NotRequired[bool]
+    reused: NotRequired[bool]  # whether it was stored by an earlier command
+    trained: NotRequired[bool]  # whether this command has trained the model
     logger_failures: NotRequired[list[str]]  # messages
     # of the run at its short budget, a smaller number of steps after which it was tested as well
-    short: NotRequired["Outcome"]
+    short: NotRequired["Result"]
 
 
 class Tuned(TypedDict):
@@ -88,7 +84,7 @@ class Tuned(TypedDict):
     value: Any
 
 
-class Link(Outcome):
+class Link(Result):
     """A run of a sweep with its outcome, the content of cells/NUMBER.json: the number, seed, levels
     and overrides that identify the run, and its outcome.
     """
@@ -282,42 +278,29 @@ def say(named: Levels) -> str:
     return " ".join(words) or "single"
 
 
-def levels(config: DictConfig, node: Any = None) -> Levels:
-    """Return the level of each factor of the study; without a study, of each override of a sweep.
+def levels(config: DictConfig, node: Any = None, *, nuisance: bool = False) -> Levels:
+    """Return the level of each factor of the study; without a study, of each override.
 
     A level is plain data. For a config group, the level is the name of the chosen option (or a list
     of names). For a node given as {key:value}, the level is this node. For any other key, the level
-    is the resolved value, including everything below the key. A single run without a study has no
-    levels. Runs with equal levels have equal configs except for the seed (ablate.sweep.compose).
+    is the resolved value, including everything below the key. Runs with equal levels have equal
+    configs except for the seed (ablate.sweep.compose).
 
     Args:
         config: the config of a run.
         node: Hydra's node in the config of a run in a sweep; by default, the node of this process.
+        nuisance: whether to add the overridden nuisance parameters of a study, such as a learning
+            rate that is being tuned.
     """
     if is_combinations(config):
         from ablate.config.combinations import levels_of  # imports NumPy
 
         return levels_of(config)
-    swept = node is not None or is_swept()
     node = node or hydra_node()
-    if config.study is not None:
-        return _levels(config, config.study.factors, node)
-    return _levels(config, _overridden(node), node) if swept else {}
-
-
-def distinct_levels(config: DictConfig) -> Levels:
-    """Return the levels that distinguish this run from other runs of the experiment, except the
-    seed.
-
-    If there is a study, the result has the levels of its factors and the overrides of nuisance
-    parameters, such as a learning rate that is being tuned. Without a study, the result has all
-    overrides that make arms.
-    """
-    if (node := hydra_node()) is None:
-        return levels(config)
-    keys = _overridden(node)
+    words = () if node is None else node.overrides.task
+    keys = [key for word in words if makes_arms(key := word.lstrip("+~").partition("=")[0])]
     if (study := config.study) is not None:
-        free = [*study.nuisance, *([study.tune.key] if study.tune else [])]
+        free = [*study.nuisance, *([study.tune.key] if study.tune else [])] if nuisance else []
         keys = [*study.factors, *(key for key in keys if key in free)]
     return _levels(config, keys, node)
 
@@ -348,8 +331,10 @@ def _given(node: Any) -> Levels:
     """
     from hydra.core.override_parser.overrides_parser import OverridesParser  # slow to import
 
-    words = [] if node is None else [word for word in node.overrides.task if "=" in word]
-    given = OverridesParser.create().parse_overrides([w for w in words if "[" in w or "{" in w])
+    words = () if node is None else node.overrides.task
+    given = OverridesParser.create().parse_overrides(
+        [w for w in words if re.search(r"=.*[\[{]", w)]
+    )
     values = {override.key_or_group: override.value() for override in given}
     return {name: value for name, value in values.items() if isinstance(value, list | dict)}
 
@@ -378,11 +363,6 @@ def choices(node: Any = None) -> dict[str, str | None]:
     node = node or hydra_node()
     chosen: dict[str, str | None] = dict(node.runtime.choices) if node is not None else {}
     return {group: level for group, level in chosen.items() if not group.startswith("hydra/")}
-
-
-def _overridden(node: Any) -> list[str]:
-    keys = [text.lstrip("+~").partition("=")[0] for text in node.overrides.task]
-    return [key for key in keys if makes_arms(key)]
 
 
 def makes_arms(key: str) -> bool:

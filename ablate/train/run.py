@@ -28,7 +28,7 @@ from ablate.model.base import Model
 from ablate.model.layers import choose_products
 from ablate.optimizer import make_optimizer
 from ablate.record.files import load_weights, read_tensors, write_tensors
-from ablate.record.results import Outcome, Result
+from ablate.record.results import Result
 from ablate.record.training import Record
 from ablate.schedule import Schedule
 from ablate.seeding import seed_dropout, seed_of
@@ -58,7 +58,7 @@ from ablate.train.tracking import Tracking, announce, check_loggers, introduce
 ENOUGH_STEPS = 50  # steps of a study's run that may collapse; of other runs: SHORT
 
 
-def run(job: Job, longer: tuple[Job, Record] | None = None) -> Outcome:
+def run(job: Job, longer: tuple[Job, Record] | None = None) -> Result:
     """Perform the steps of a run whose results are not in its folder yet; return the final result.
 
     An interrupted run continues where it stopped. A trained run is only tested. If `budget.short`
@@ -97,10 +97,10 @@ def run(job: Job, longer: tuple[Job, Record] | None = None) -> Outcome:
     print_result(record, result, reused=reused)
     if record.logger_failures:
         more["logger_failures"] = record.logger_failures
-    return cast(Outcome, {**result, "reused": reused, "trained": trained, **more})
+    return cast(Result, {**result, "reused": reused, "trained": trained, **more})
 
 
-def try_out(job: Job, data: TextData, record: Record) -> Outcome:
+def try_out(job: Job, data: TextData, record: Record) -> Result:
     """Train, validate and test a new model with as many batches as `trainer.fast_dev_run` says.
 
     Nothing is stored or logged; the returned outcome has the scores of the last test.
@@ -111,7 +111,7 @@ def try_out(job: Job, data: TextData, record: Record) -> Outcome:
     trainer.fit(task, datamodule=data)
     for task.split in job.config.test_splits:
         trainer.test(task, dataloaders=data.evaluation_loader(task.split))
-    return Outcome(
+    return Result(
         status="finished", metrics={**task.measured}, seconds={}, reused=False, trained=True
     )
 

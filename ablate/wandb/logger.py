@@ -18,7 +18,7 @@ from pytorch_lightning.utilities import rank_zero_only
 from ablate.config.labels import arm_label
 from ablate.config.limits import OneOf, Range
 from ablate.evidence.gather import LIBRARIES
-from ablate.record.results import Result, choices, cut, distinct_levels, is_swept, levels, say
+from ablate.record.results import Result, choices, cut, is_swept, levels, say
 from ablate.record.training import Record
 from ablate.train.module import Training
 from ablate.train.tracking import RunLogger
@@ -173,7 +173,7 @@ def title(config: DictConfig, given: str | None) -> str:
     """
     if given and not is_swept():
         return given
-    name = arm_label(distinct_levels(config))
+    name = arm_label(levels(config, nuisance=True))
     words = [word for word in (given, name) if word] or [config.name]
     seed = f"seed {config.seed}" + (f" of set {config.replicate}" if config.replicate else "")
     return f"{cut(', '.join(words), LONGEST_TITLE - len(seed) - 2)}, {seed}"

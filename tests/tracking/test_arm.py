@@ -48,10 +48,6 @@ def test_an_arm_is_told_by_its_factors_or_its_overrides(composed, words, expecte
     assert (levels(config), say(levels(config))) == (expected, name)
 
 
-def test_a_single_run_is_single(composed):
-    assert levels(composed("model/position=learned", mode="RUN")) == {}
-
-
 @pytest.mark.parametrize(
     ("words", "mode", "name"),
     [
