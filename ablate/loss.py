@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ablate import hardware
+from ablate import process
 from ablate.config.limits import OneOf, Range
 from ablate.data import PAD
 
@@ -102,7 +102,7 @@ def cross_entropy(
     p = torch.softmax(logits, 1, out=out)
     wide = torch.promote_types(p.dtype, torch.float32)
     p_true, true = (x[at_true].to(wide) for x in (p, logits))
-    if hardware.uses_cpu_path(logits.device):
+    if process.uses_cpu_path(logits.device):
         log_p = p_true.log()
         # a probability near underflow has lost precision, so its row is computed again
         (lost,) = (p_true < torch.finfo(p.dtype).tiny).nonzero(as_tuple=True)

@@ -19,7 +19,7 @@ from ablate.model.layers import Linear
 from ablate.model.padding import Mask
 from ablate.model.parametrisation import FanIn, parametrisation_of
 from ablate.model.stack import LayerContext, Memory, Slots, Stack, Sublayer
-from ablate.seeding import stream
+from ablate.process import stream
 
 
 class Adapters(Adapt):

@@ -221,7 +221,7 @@ _defaults._create_interpolation_map = _choices_if_needed
 
 
 def _run_seed(*, _root_: DictConfig) -> int:
-    from ablate.seeding import seed_of  # imports torch
+    from ablate.process import seed_of  # imports torch
 
     return seed_of(_root_)
 

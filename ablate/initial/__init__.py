@@ -19,9 +19,9 @@ from ablate.data.tokenizer import Tokenizer, Tokenizers
 from ablate.errors import UserError
 from ablate.model.base import Model
 from ablate.model.embedding import Table
+from ablate.process import stream
 from ablate.record.files import check_links, digest_of, load_weights
 from ablate.record.results import read_result
-from ablate.seeding import stream
 
 
 class Initial(ABC):

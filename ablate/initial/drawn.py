@@ -17,7 +17,7 @@ from ablate.model.parametrisation import parametrisation_of
 from ablate.model.projections import Identity, Repeated
 from ablate.model.residual import Residual
 from ablate.model.stack import Stack
-from ablate.seeding import stream
+from ablate.process import stream
 
 
 class Normal(Initial):

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ablate import hardware
+from ablate import process
 from ablate.config.limits import Range
 from ablate.loss import Loss
 from ablate.model import Law
@@ -103,7 +103,7 @@ def by_autograd(states: Float[Tensor, "N D"], weight: Float[Tensor, "V D"]) -> b
     """
     if torch.compiler.is_compiling():
         return True
-    if not hardware.uses_cpu_path(states.device):
+    if not process.uses_cpu_path(states.device):
         return len(states) <= rows_at_once(weight)
     few = len(states) * len(weight) * weight.itemsize <= FEW
     return few and product_dtype(states).itemsize >= 4
@@ -122,7 +122,7 @@ def rows_at_once(weight: Float[Tensor, "V D"]) -> int:
     rows take more. There are at least BLOCK rows, because every chunk adds to a gradient as large
     as the weight matrix.
     """
-    at_once = AT_ONCE if hardware.uses_cpu_path(weight.device) else AT_ONCE_ON_GPU
+    at_once = AT_ONCE if process.uses_cpu_path(weight.device) else AT_ONCE_ON_GPU
     rows = at_once // (len(weight) * weight.itemsize)
     return max(BLOCK, rows - rows % BLOCK)
 

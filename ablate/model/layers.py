@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
 
-from ablate import hardware
+from ablate import process
 from ablate.config.limits import Range
 from ablate.errors import UserError
 
@@ -48,7 +48,7 @@ def stacked_linear(
     """
     if torch.is_grad_enabled() and is_compiled(x):  # decoding has many small products
         return _apply(_Blocks, x, bias, stack(weights))
-    if is_by_onednn(x) and hardware.uses_cpu_path(x.device):
+    if is_by_onednn(x) and process.uses_cpu_path(x.device):
         return _apply(StackedLinear, x, bias, *weights)
     return F.linear(x, stack(weights), bias)
 
@@ -103,12 +103,12 @@ def to_product_dtype(x: Float[Tensor, "*N D"]) -> Float[Tensor, "*N D"]:
     In bf16-mixed precision on a CPU this halves the memory of the residual stream. On a GPU, every
     norm would have to cast the stream to float32 and back.
     """
-    return x.to(product_dtype(x)) if hardware.uses_cpu_path(x.device) else x
+    return x.to(product_dtype(x)) if process.uses_cpu_path(x.device) else x
 
 
 def is_compiled(x: Tensor) -> bool:
     """Return whether oneDNN would compile a new kernel for the shape of x."""
-    return hardware.uses_cpu_path(x.device) and product_dtype(x) == torch.bfloat16
+    return process.uses_cpu_path(x.device) and product_dtype(x) == torch.bfloat16
 
 
 def blocks(x: Float[Tensor, "N D"], dtype: torch.dtype, rows: int) -> Float[Tensor, "M D"]:
@@ -326,7 +326,7 @@ class Dropout(nn.Module):
         """Return x; in training, some values are set to 0 and all other values are scaled up."""
         if not self.training or self.rate == 0:
             return x
-        if not hardware.uses_cpu_path(x.device):
+        if not process.uses_cpu_path(x.device):
             return F.dropout(x, self.rate)
         dropped: Tensor = _Masked.apply(x, self.cut, self.levels)  # type: ignore[no-untyped-call]
         return dropped

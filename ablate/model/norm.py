@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ablate import hardware
+from ablate import process
 from ablate.config.limits import OneOf, Range
 from ablate.model import Law
 
@@ -232,7 +232,7 @@ class BatchNorm(Norm):
         self, x: Vectors, real: Real | None
     ) -> tuple[Float[Tensor, " D"], Float[Tensor, " D"], Float[Tensor, " D"]]:
         """Return mean, variance and unbiased variance of each channel over the real tokens."""
-        if real is None or hardware.uses_cpu_path(x.device):
+        if real is None or process.uses_cpu_path(x.device):
             counted = x.flatten(0, -2) if real is None else x[real]
             var, mean = torch.var_mean(counted, 0, correction=0)
             return mean, var, var * (len(counted) / max(len(counted) - 1, 1))

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ablate import hardware
+from ablate import process
 from ablate.errors import UserError
 from ablate.model import Cache, Law
 from ablate.model.block import Block
@@ -269,7 +269,7 @@ class Stack(nn.Module):
         Raises:
             UserError: the positions have changed the number of sentences or tokens.
         """
-        on_cpu = hardware.uses_cpu_path(x.device)
+        on_cpu = process.uses_cpu_path(x.device)
         # given positions belong to a source and a target with padding between them
         ignores_padding = self.ignores_padding and positions is None and not on_cpu
         if positions is None or not len(x):

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from ablate import hardware
+from ablate import process
 from ablate.config.limits import Range
 from ablate.data import BOS, EOS, PAD, UNK
 
@@ -79,7 +79,7 @@ def reads_device(length: int, device: torch.device) -> bool:
 
     On a GPU, a read waits for the device. There, some steps too many take less time.
     """
-    return hardware.uses_cpu_path(device) or length % EVERY == 0
+    return process.uses_cpu_path(device) or length % EVERY == 0
 
 
 def worth_dropping(n_live: int, n_rows: int) -> bool:

@@ -31,9 +31,9 @@ from ablate.model.base import Model
 from ablate.model.residual import Residual
 from ablate.observe import NAMES
 from ablate.optimizer import make_optimizer
+from ablate.process import seed_dropout, seed_of
 from ablate.record.results import SEEDS, Fingerprints, is_below, key, place
 from ablate.record.training import Record
-from ablate.seeding import seed_dropout, seed_of
 from ablate.sweep.cell import Cell, Overrides, first_of_each, plain_study, without_seed
 from ablate.sweep.compose import Checked, check_apart
 from ablate.task import Task

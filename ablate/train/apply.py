@@ -13,10 +13,10 @@ from ablate.data.tokenizer import Tokenizer
 from ablate.errors import UserError
 from ablate.metric import derived
 from ablate.model.base import Model
+from ablate.process import seed_of
 from ablate.record.results import Result
 from ablate.record.training import Record
 from ablate.search import Sampling
-from ablate.seeding import seed_of
 from ablate.task import Task
 from ablate.train.job import Job, precision_plugin
 from ablate.train.module import Training

@@ -31,9 +31,9 @@ from ablate.loss import Loss
 from ablate.metric import SplitMetric
 from ablate.model.base import CausalDocuments, Model, Seq2Seq, build
 from ablate.optimizer import Factory, make_optimizer
+from ablate.process import seed_of
 from ablate.schedule import Schedule
 from ablate.search import Search
-from ablate.seeding import seed_of
 from ablate.task import Task
 
 if TYPE_CHECKING:  # most runs have neither

@@ -13,7 +13,7 @@ from pytorch_lightning.trainer.states import TrainerFn
 from pytorch_lightning.utilities.types import OptimizerLRScheduler
 from torch import Tensor
 
-from ablate import hardware
+from ablate import process
 from ablate.data.batching import Batch
 from ablate.data.module import TextData
 from ablate.errors import UserError
@@ -177,10 +177,10 @@ class Training(pl.LightningModule):
             rate = torch.tensor(optimizer.param_groups[0]["lr"], dtype=torch.float64)
             self.log_dict({"train/gradient_norm": norm, "train/lr": rate})
         self._note_failure(norm)
-        if hardware.uses_cpu_path(self.device) or self._logs():
+        if process.uses_cpu_path(self.device) or self._logs():
             self._end_if_diverged()
         masks = getattr(optimizer, "_step_supports_amp_scaling", False)
-        if masks and not hardware.uses_cpu_path(self.device):
+        if masks and not process.uses_cpu_path(self.device):
             optimizer.found_inf = self.failed  # type: ignore[attr-defined]
         elif self.diverged:  # an optimiser skips parameters without a gradient
             optimizer.zero_grad()

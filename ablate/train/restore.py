@@ -29,14 +29,13 @@ from ablate.console import Work
 from ablate.data import EOS, PAD, Corpus, check_split, stream_lines
 from ablate.data.tokenizer import Given, Tokenizers
 from ablate.errors import UserError, class_and_line, first_line
-from ablate.hardware import keep_memory
 from ablate.initial import initialise
 from ablate.model.base import Model, build
 from ablate.model.layers import choose_products
+from ablate.process import keep_memory, seed_of
 from ablate.record.files import check_links, load_weights
 from ablate.record.results import read_result
 from ablate.search import Search
-from ablate.seeding import seed_of
 from ablate.task import Task
 from ablate.train.apply import Writer
 from ablate.train.job import READ, build_for, check_sources, make_data, precision_plugin

@@ -22,7 +22,7 @@ from ablate.config.limits import Range
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.transformer import Transformer
 from ablate.probe import Probe
-from ablate.seeding import stream
+from ablate.process import stream
 
 KEYS = 50  # keys per query: the length of a long sentence
 

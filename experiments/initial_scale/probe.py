@@ -27,7 +27,7 @@ from ablate.model.base import Seq2Seq
 from ablate.model.embedding import Table
 from ablate.model.transformer import Transformer
 from ablate.probe import Probe, random_sentences
-from ablate.seeding import stream
+from ablate.process import stream
 
 
 @dataclass(kw_only=True)

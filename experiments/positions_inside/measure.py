@@ -22,7 +22,7 @@ from ablate.data import EOS, PAD
 from ablate.data.module import TextData
 from ablate.measure import Measure
 from ablate.model.transformer import Transformer
-from ablate.seeding import stream
+from ablate.process import stream
 from experiments.shared.measure.gold import sentences
 from experiments.shared.measure.inside import watched
 from experiments.shared.measure.kernels import scale_of

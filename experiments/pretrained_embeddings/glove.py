@@ -24,7 +24,7 @@ from ablate.errors import UserError
 from ablate.initial import Initial, initialise
 from ablate.model.base import Model
 from ablate.model.embedding import Table, TiedAll
-from ablate.seeding import stream
+from ablate.process import stream
 
 WINDOW = 10
 COMMON, POWER = 100, 0.75

@@ -28,7 +28,7 @@ from ablate.data.toy.lexicon import (
 from ablate.errors import UserError
 from ablate.measure import Measure
 from ablate.model.transformer import Transformer
-from ablate.seeding import stream
+from ablate.process import stream
 
 LIKE = 1.5  # maximum ratio of two frequencies that count as similar
 LINES = 5000  # lines of train in which words are counted

@@ -22,7 +22,7 @@ from ablate.data import PAD
 from ablate.data.module import TextData
 from ablate.measure import Measure
 from ablate.model.transformer import Transformer
-from ablate.seeding import stream
+from ablate.process import stream
 from experiments.shared.measure.gold import KINDS, sentences
 from experiments.shared.measure.links import Seen, head_links, look
 

@@ -26,7 +26,6 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ablate import hardware
 from ablate.data.batching import Batch
 from ablate.train.job import Job
 from ablate.train.resolve import resolve
@@ -102,7 +101,7 @@ class OneStep(pl.Callback):
 def as_on_gpu() -> Iterator[None]:
     """Take the branches of a GPU in a `with` block, and cast in autocast as CUDA does."""
     with (
-        patch.object(hardware, "uses_cpu_path", lambda device: False),
+        patch.object(process, "uses_cpu_path", lambda device: False),
         patch.object(F, "layer_norm", layer_norm),
         patch.object(F, "cross_entropy", cross_entropy),
     ):

@@ -33,7 +33,7 @@ def test_no_two_parameters_draw_the_same_numbers(base):
 
 
 def test_keys_are_the_same_in_every_process():
-    from ablate.seeding import stream
+    from ablate.process import stream
 
     # a changed number changes every result ever recorded
     assert stream(1, "encoder.x") == 4918252606287730376

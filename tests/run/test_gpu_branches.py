@@ -9,7 +9,7 @@ import torch
 from pytorch_lightning.callbacks import Callback
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ablate import hardware
+from ablate import process
 from ablate.data import PAD
 from ablate.train.job import make_model, prepare_data
 from ablate.train.resolve import resolve
@@ -23,7 +23,7 @@ MODELS = {
 
 @pytest.fixture
 def on_gpu(monkeypatch):
-    monkeypatch.setattr(hardware, "uses_cpu_path", lambda device: False)
+    monkeypatch.setattr(process, "uses_cpu_path", lambda device: False)
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_both_branches_compute_the_same_gradients(first_batch, words, monkeypatc
     model, gradients = make_model(job, data), []
     for on_gpu in (False, True):
         if on_gpu:
-            monkeypatch.setattr(hardware, "uses_cpu_path", lambda device: False)
+            monkeypatch.setattr(process, "uses_cpu_path", lambda device: False)
         model.zero_grad()
         objective(job, model, batch).backward()
         gradients.append([p.grad for p in model.parameters()])
@@ -129,7 +129,7 @@ def test_a_search_reads_once_in_eight_tokens(first_batch, search, monkeypatch):
     model, src = make_model(job, data).eval(), batch.inputs.src[:5]
     expected = job.search(model, src)
     assert max(map(len, expected)) == 40
-    monkeypatch.setattr(hardware, "uses_cpu_path", lambda device: False)
+    monkeypatch.setattr(process, "uses_cpu_path", lambda device: False)
     with Reads() as reads:
         translations = job.search(model, src)
     assert translations == expected

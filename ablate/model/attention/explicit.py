@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ablate import hardware
+from ablate import process
 from ablate.config.limits import OneOf, Range
 from ablate.model.attention import Bias, Kernel, Keys, Outputs, Queries, Values
 from ablate.model.layers import Dropout
@@ -103,7 +103,7 @@ class Explicit(Kernel):
 def may_lack_keys(keep: Bool[Tensor, "#B 1 #Q #K"]) -> bool:
     """Return whether a query may have no key at all."""
     # such queries are rare: on a CPU, a check is cheaper than filling every time
-    return not (hardware.uses_cpu_path(keep.device) and bool(keep.any(-1).all()))
+    return not (process.uses_cpu_path(keep.device) and bool(keep.any(-1).all()))
 
 
 def softmax(scores: Scores) -> Scores:

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ablate import hardware
+from ablate import process
 from ablate.config.limits import Count, OneOf, Range
 from ablate.errors import UserError
 from ablate.model.attention import Bias, Kernel, Keys, Outputs, Queries, Values, with_more_keys
@@ -53,7 +53,7 @@ class Fused(Kernel):
         In all other cases explicit attention computes the heads, and needs contiguous copies.
         """
         drops = self.training and self.rate > 0
-        return not ((drops or n_keys <= FEW) and hardware.uses_cpu_path(device))
+        return not ((drops or n_keys <= FEW) and process.uses_cpu_path(device))
 
     def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return, for each query and head, the weighted sum of the values."""

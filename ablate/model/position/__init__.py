@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ablate import hardware
+from ablate import process
 from ablate.config.limits import Range
 from ablate.errors import UserError
 from ablate.model import Cache, Law
@@ -94,7 +94,7 @@ class FixedVectors(Position):
 
     def embed(self, x: Tokens, positions: Positions) -> Tokens:
         """Return x plus the vector of each position."""
-        on_cpu = hardware.uses_cpu_path(positions.device)
+        on_cpu = process.uses_cpu_path(positions.device)
         self.extend(int(positions.max()) + 1 if on_cpu else positions.size(1))
         return x + self.table[positions]
 

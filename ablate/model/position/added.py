@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ablate import hardware
+from ablate import process
 from ablate.config.limits import Count, OneOf, Range, Seed
 from ablate.errors import UserError
 from ablate.model import State
@@ -188,7 +188,7 @@ class Learned(Position):
         Raises:
             UserError: the sequence is longer than the table.
         """
-        on_cpu = hardware.uses_cpu_path(positions.device)
+        on_cpu = process.uses_cpu_path(positions.device)
         if on_cpu and (end := int(positions.max()) + 1) > self.longest:
             raise UserError(
                 f"a sequence of {end} tokens does not fit model.position.max_length="

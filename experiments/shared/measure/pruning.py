@@ -25,7 +25,7 @@ from ablate.errors import UserError
 from ablate.measure import Measure
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.transformer import Transformer
-from ablate.seeding import stream
+from ablate.process import stream
 from experiments.shared.measure.gold import sentences
 from experiments.shared.measure.words import Read, read
 

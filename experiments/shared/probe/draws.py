@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from ablate.config.limits import Count, Range
 from ablate.data import EOS
 from ablate.probe import Probe, random_sentences
-from ablate.seeding import stream
+from ablate.process import stream
 
 NOISE = 0.1  # standard deviation of the noise that is added to parameters
 Part = TypeVar("Part", bound=nn.Module)  # a model, or a part of it
