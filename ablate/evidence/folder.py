@@ -32,6 +32,7 @@ from typing import Any, cast
 import numpy as np
 from jaxtyping import Float, Int, Num
 
+from ablate.config.study import Study
 from ablate.errors import UserError
 from ablate.evidence.checks import (
     ABOUT,
@@ -40,6 +41,9 @@ from ablate.evidence.checks import (
     RUNS,
     SCREENING,
     STATISTICS,
+    About,
+    Regime,
+    Registration,
     check_digests,
     check_form,
     file_of_runs,
@@ -47,7 +51,7 @@ from ablate.evidence.checks import (
     read_runs,
     write_about,
 )
-from ablate.evidence.types import About, Reason, Regime, Registration, Run, Study
+from ablate.evidence.outcome import Reason, Run
 from ablate.record.files import finite, write_arrays, write_bytes
 
 Rows = Num[np.ndarray, "units K"]  # units: sentences, or blocks of text

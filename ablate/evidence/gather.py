@@ -13,8 +13,7 @@ from jaxtyping import Num
 from ablate.errors import UserError
 from ablate.evidence.checks import check_arms, check_runs, read_about, read_json
 from ablate.evidence.folder import NLL, Evidence, Rows, arrays_in, in_blocks
-from ablate.evidence.outcome import required_metrics, threshold
-from ablate.evidence.types import Curve, End, Run
+from ablate.evidence.outcome import Curve, End, Run, required_metrics, threshold
 from ablate.phrases import listed
 from ablate.record.files import digest
 from ablate.record.results import (

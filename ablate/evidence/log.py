@@ -34,10 +34,11 @@ from typing import Any, NamedTuple
 from filelock import FileLock
 
 from ablate.config import SMOKE
+from ablate.config.study import Claim
 from ablate.errors import UserError
-from ablate.evidence.checks import ANALYSIS_LOG, Record, read_lines
+from ablate.evidence.checks import ANALYSIS_LOG, Asked, Record, Registration, read_lines
 from ablate.evidence.folder import Evidence
-from ablate.evidence.outcome import by_arm, differ_in_code, involves_chance
+from ablate.evidence.outcome import Reason, Run, by_arm, differ_in_code, involves_chance, reason
 from ablate.evidence.registration import (
     Change,
     Rule,
@@ -50,7 +51,6 @@ from ablate.evidence.registration import (
     settings,
     shared_seeds,
 )
-from ablate.evidence.types import Asked, Claim, Reason, Registration, Run, reason
 from ablate.phrases import name_of
 from ablate.record.files import SEAL, append_line, seal, write_text
 from ablate.record.results import run_key

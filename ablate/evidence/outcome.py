@@ -1,4 +1,5 @@
-"""Return the value of a run in a statistical test, even if the run diverged, and summaries of runs.
+"""Declare the runs in runs.jsonl, and return the value of a run in a statistical test, even if the
+run diverged, and summaries of runs.
 
 The metric `steps_to/nll_NUMBER` is the step at which the validation curve first reaches a value, by
 linear interpolation. A run that never reaches the value counts with all of its training steps, so
@@ -12,12 +13,19 @@ import statistics
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
-from typing import get_args
+from typing import Any, Literal, NotRequired, get_args
+
+from typing_extensions import TypedDict
 
 from ablate.config.labels import arm_label
-from ablate.evidence.types import Question, Run, RunStatus, Spread
+from ablate.config.study import Claim, Levels, Question
 from ablate.metric import METRICS, NOTHING, STEPS_TO, metric_of
+from ablate.record.results import Metrics, Tuned
 
+RunStatus = Literal["finished", "diverged", "collapsed", "failed"]
+Values = dict[str, Any]  # of a reason, by name
+# values by metric, and optimiser steps under the key `step`; None means not finite
+Curve = dict[str, list[int | float | None]]
 STATUSES = get_args(RunStatus)
 NOT_LEARNED = ("diverged", "collapsed")
 # Metrics of a stability claim, and the statuses that each metric counts.
@@ -45,6 +53,88 @@ COLUMNS = (
 )
 PROBE = "probe/"
 Row = dict[str, str]
+
+
+class Reason(TypedDict):
+    """A reason as data: a code, and the values with which ablate.words writes the sentence."""
+
+    code: str
+    values: Values
+
+
+class Caveat(Reason):
+    """A caveat of a verdict: a reason, and the numbers of the claims that it is about, from 1; no
+    numbers if it is about the whole study.
+    """
+
+    claims: list[int]
+
+
+def reason(code: str, **values: object) -> Reason:
+    """Return a reason as data."""
+    return {"code": code, "values": values}
+
+
+class TableClaim(Claim):
+    """A claim about a table of runs that other programs made, with the design of its test.
+
+    In the design "one sample", the runs of an arm are compared with the number `target`.
+    """
+
+    design: str  # paired | unpaired | one sample
+    target: float | None
+    test: str  # t test: corrected (for skewness) | textbook
+    doubts: list[Reason]  # remarks on the runs of its arms
+
+
+class End(TypedDict):
+    """The outcome of a run after all of its training steps, or after the fewer steps of a short
+    budget: its status, metrics and validation curve.
+    """
+
+    identity: str
+    status: RunStatus
+    metrics: Metrics
+    curve: Curve
+    reused: bool
+    ended: float
+    seconds: float
+
+
+class Run(End):
+    """A run of a sweep, as in runs.jsonl: its arm (a combination of levels), its seed, and its
+    outcome.
+    """
+
+    cell: int
+    seed: int
+    arm: str
+    command: str
+    levels: Levels
+    versions: dict[str, str]
+    commit: NotRequired[str]  # commit of ablate's source; missing in older evidence
+    processor: NotRequired[str]  # model of the processor; missing in older evidence
+    instructions: NotRequired[str]  # instruction set of torch's kernels; missing in older evidence
+    code: NotRequired[str]  # digest of everything that determines the results, except the config
+    rate: NotRequired[float]  # learning rate; missing in older evidence
+    tuned: NotRequired[Tuned]
+    matched: NotRequired[Levels]
+    error: NotRequired[str]
+    study: NotRequired[str]
+    short: NotRequired[End]
+    training: NotRequired[Curve]  # curve of the training nll; missing in older evidence
+    replicate: NotRequired[int]
+    draws: NotRequired[int]  # number of random draws behind each value of a probe
+
+
+class Spread(TypedDict):
+    """Mean and standard deviation of a metric over the seeds of an arm.
+
+    The standard deviation is null if there is a single seed.
+    """
+
+    mean: float
+    sd: float | None
 
 
 def needs_no_training(metric: str) -> bool:

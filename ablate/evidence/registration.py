@@ -24,19 +24,9 @@ from typing import TYPE_CHECKING, Any
 
 from ablate.config import leaves
 from ablate.config.screen import BASELINE, FACTOR
-from ablate.config.study import USUAL, Match
-from ablate.evidence.outcome import involves_chance
-from ablate.evidence.types import (
-    Claim,
-    Levels,
-    Question,
-    Reason,
-    Registration,
-    Run,
-    Study,
-    Tune,
-    reason,
-)
+from ablate.config.study import USUAL, Claim, Levels, Match, Question, Study, Tune
+from ablate.evidence.checks import Registration
+from ablate.evidence.outcome import Reason, Run, involves_chance, reason
 from ablate.phrases import name_of
 from ablate.record.files import digest
 from ablate.record.results import place

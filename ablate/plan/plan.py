@@ -25,13 +25,14 @@ from ablate.config.construct import construct
 from ablate.config.labels import arm_label
 from ablate.config.screen import FACTOR
 from ablate.config.settle import SCORED
+from ablate.config.study import Levels, Study
 from ablate.engine import Engine
 from ablate.errors import UserError
 from ablate.evidence.checks import ABOUT, file_of_runs, read_parts
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
+from ablate.evidence.outcome import Run
 from ablate.evidence.registration import shared_seeds
-from ablate.evidence.types import Levels, Run, Study
 from ablate.phrases import counted
 from ablate.record.results import RESULT, Fingerprints, read_sealed
 from ablate.sweep.adjust import UNTESTED

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ablate.config.screen import BASELINE, FACTOR
+from ablate.config.study import Claim
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import UNSTABLE
-from ablate.evidence.types import Claim
 from ablate.metric import metric_of
 from ablate.phrases import counted, name_of
 from ablate.plan.plan import Plan, aligned

@@ -17,12 +17,13 @@ import pandas as pd
 
 from ablate.config import combinations, study
 from ablate.config.labels import use_labels
+from ablate.config.study import Levels
 from ablate.console import make_console
 from ablate.errors import UserError, likely
 from ablate.evidence.folder import Evidence
+from ablate.evidence.outcome import Reason, reason
 from ablate.evidence.sources import read
 from ablate.evidence.tables import Row, Source
-from ablate.evidence.types import Levels, Reason, reason
 from ablate.metric import RESULT, metric_of
 from ablate.phrases import in_sentence, listed
 from ablate.record.files import finite

@@ -12,9 +12,8 @@ import pandas as pd
 from jaxtyping import Bool, Float
 
 from ablate.errors import UserError, first_line, likely
-from ablate.evidence.outcome import first_at
+from ablate.evidence.outcome import Reason, first_at, reason
 from ablate.evidence.tables import Source
-from ablate.evidence.types import Reason, reason
 from ablate.referee.question import RATE, Question
 from ablate.stats import above, at_most
 from ablate.verdict.floor import PLATEAU

@@ -19,10 +19,10 @@ from rich.console import Console
 from rich.text import Text
 
 from ablate.config.labels import arm_label, factor_label
+from ablate.config.study import Levels
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import RATE, command
-from ablate.evidence.outcome import by_label
-from ablate.evidence.types import Levels, reason
+from ablate.evidence.outcome import by_label, reason
 from ablate.metric import METRICS, NOTHING, Metric, metric_in_words, metric_of
 from ablate.phrases import (
     MARKS,

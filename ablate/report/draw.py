@@ -23,8 +23,8 @@ from matplotlib.ticker import LogFormatter
 from pandas import DataFrame, Series
 
 from ablate.config.labels import arm_label, factor_label
-from ablate.evidence.outcome import CHANGED
-from ablate.evidence.types import Curve, Screen
+from ablate.config.study import Screen
+from ablate.evidence.outcome import CHANGED, Curve
 from ablate.metric import metric_of
 from ablate.phrases import MARKS, grouped
 from ablate.stats.means import t_quantile

@@ -24,10 +24,10 @@ from ablate.config.labels import (
     texts_of_task,
 )
 from ablate.config.screen import BASELINE, FACTOR
+from ablate.config.study import Screen, Shown
 from ablate.console import track
 from ablate.evidence.folder import Evidence
-from ablate.evidence.outcome import UNSTABLE, by_label, value
-from ablate.evidence.types import Curve, Run, Screen, Shown
+from ablate.evidence.outcome import UNSTABLE, Curve, Run, by_label, value
 from ablate.metric import metric_of
 from ablate.phrases import code, grouped, interpretation, listed, percent, text
 from ablate.record.files import finite, seal, write_json, write_text

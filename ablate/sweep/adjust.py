@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from omegaconf import OmegaConf
 
+from ablate.config.study import Match, Tune
 from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.evidence.gather import SCREENING, curve_of
-from ablate.evidence.outcome import threshold, value
+from ablate.evidence.outcome import Run, threshold, value
 from ablate.evidence.registration import ordered
-from ablate.evidence.types import Match, Run, Tune
 from ablate.record.results import Link, run_key, value_text
 from ablate.sweep.cell import Cell, Overrides, without_seed
 from ablate.sweep.compose import compose

@@ -28,7 +28,7 @@ from ablate.config import PACKAGE, SMOKE, catalogue, leaves
 from ablate.config.labels import stored_labels
 from ablate.config.screen import changed_keys, is_combinations, variants
 from ablate.errors import UserError
-from ablate.evidence.checks import ABOUT, write_about
+from ablate.evidence.checks import ABOUT, Regime, write_about
 from ablate.evidence.gather import command
 from ablate.evidence.log import Sweep, register
 from ablate.evidence.registration import (
@@ -39,7 +39,6 @@ from ablate.evidence.registration import (
     settings,
     shared_seeds,
 )
-from ablate.evidence.types import Regime
 from ablate.record.files import digest, read_sealed, seal, write_json
 from ablate.record.identity import (
     OUTSIDE,

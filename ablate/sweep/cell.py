@@ -26,6 +26,7 @@ from hydra.core.utils import run_job, setup_globals
 from hydra.types import HydraContext
 from omegaconf import Container, DictConfig, OmegaConf, open_dict, read_write
 
+from ablate.config.study import Levels, Study
 from ablate.engine import (
     act_as_command,
     end_children,
@@ -36,7 +37,6 @@ from ablate.engine import (
 )
 from ablate.evidence.gather import CONFIG_DIR
 from ablate.evidence.registration import OF_DESIGN, study_hash
-from ablate.evidence.types import Levels, Study
 from ablate.metric import metric_of
 from ablate.record import results
 from ablate.record.files import digest, take

@@ -30,9 +30,9 @@ from omegaconf import DictConfig, OmegaConf, flag_override, open_dict, read_writ
 
 from ablate.config import leaves
 from ablate.config.settle import settle
+from ablate.config.study import Study, Tune
 from ablate.errors import UserError
 from ablate.evidence.registration import arms_of, planned_looks, shared_seeds
-from ablate.evidence.types import Study, Tune
 from ablate.record.results import Fingerprints, makes_arms, say, value_text
 from ablate.record.results import key as text_key
 from ablate.sweep.cell import SEED, Cell, Overrides, first_of_each, without_seed

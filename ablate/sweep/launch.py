@@ -29,6 +29,7 @@ from rich.text import Text
 
 from ablate.config import NO_VERDICT, SMOKE
 from ablate.config.construct import construct
+from ablate.config.study import Levels
 from ablate.console import Work, make_console
 from ablate.engine import Engine
 from ablate.errors import UserError
@@ -36,7 +37,6 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
 from ablate.evidence.log import looked
 from ablate.evidence.outcome import NOT_LEARNED, PROBE, STATUSES, Row, rows
-from ablate.evidence.types import Levels
 from ablate.phrases import counted
 from ablate.record.files import seal, write_json, write_text
 from ablate.record.identity import source_hash

@@ -11,12 +11,12 @@ import yaml
 
 from ablate.config import NO_VERDICT, SMOKE, leaves
 from ablate.config.labels import use_labels
+from ablate.config.study import Levels
 from ablate.errors import UserError
 from ablate.evidence.checks import ABOUT, RUNS, file_of_runs, read_parts
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import SCREENING, curve_of, gather, training_curve_of
-from ablate.evidence.outcome import by_label
-from ablate.evidence.types import Curve, Levels
+from ablate.evidence.outcome import Curve, by_label
 from ablate.record.files import check_links
 from ablate.record.results import folders_of, read_links, read_result, say
 from ablate.verdict.study_checks import load_evidence

@@ -19,12 +19,12 @@ from omegaconf import DictConfig, OmegaConf
 
 from ablate.config import leaves
 from ablate.config.screen import FACTOR
+from ablate.config.study import Levels, Study
 from ablate.data import EOS, PAD
 from ablate.data.batching import Batch, Ids
 from ablate.data.module import TextData
 from ablate.errors import UserError, suggestion
 from ablate.evidence.outcome import UNSTABLE, VAL_NLL, threshold
-from ablate.evidence.types import Levels, Study
 from ablate.initial import weights_fingerprint
 from ablate.metric import derived_names
 from ablate.model.base import Model

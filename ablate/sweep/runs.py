@@ -36,10 +36,10 @@ from ablate.config.labels import arm_label
 from ablate.config.limits import check_words
 from ablate.config.screen import BASELINE, FACTOR, check_name, expand
 from ablate.config.settle import settle
+from ablate.config.study import Study
 from ablate.errors import UserError
 from ablate.evidence.gather import SCREENING
 from ablate.evidence.registration import arms_of, screening_seeds
-from ablate.evidence.types import Study
 from ablate.metric import metric_of
 from ablate.record.results import key as text_key
 from ablate.record.results import makes_arms, value_text

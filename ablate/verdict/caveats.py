@@ -14,11 +14,21 @@ from typing import Any
 import numpy as np
 
 from ablate.config.labels import arm_label
+from ablate.config.study import Claim, Levels
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import RATE
-from ablate.evidence.outcome import NOT_LEARNED, by_label, differ_in_code, involves_chance, value
+from ablate.evidence.outcome import (
+    NOT_LEARNED,
+    Caveat,
+    Reason,
+    Run,
+    by_label,
+    differ_in_code,
+    involves_chance,
+    reason,
+    value,
+)
 from ablate.evidence.registration import ordered, planned_looks, shared_seeds, tried
-from ablate.evidence.types import Caveat, Claim, Levels, Reason, Run, reason
 from ablate.phrases import name_of, number_of
 from ablate.stats import difference
 from ablate.stats.corrections import is_visible, skewness

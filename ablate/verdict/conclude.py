@@ -27,11 +27,12 @@ from typing import Any, cast
 from scipy.special import ndtr, ndtri
 
 from ablate.config.labels import use_labels
+from ablate.config.study import Levels, Study
 from ablate.errors import UserError
+from ablate.evidence.checks import Registration
 from ablate.evidence.folder import Evidence
-from ablate.evidence.outcome import STATUSES, by_label, spread
+from ablate.evidence.outcome import STATUSES, Run, by_label, reason, spread
 from ablate.evidence.registration import ENOUGH, departures, planned_looks, split_claims
-from ablate.evidence.types import Levels, Registration, Run, Study, reason
 from ablate.phrases import name_of
 from ablate.stats import at_most
 from ablate.stats.corrections import nominal, spent

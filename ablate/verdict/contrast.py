@@ -17,7 +17,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from ablate.config.labels import arm_label
+from ablate.config.study import Claim, Predicted, Question
 from ablate.errors import UserError
+from ablate.evidence.checks import Asked
 from ablate.evidence.folder import (
     NLL,
     Evidence,
@@ -26,9 +28,8 @@ from ablate.evidence.folder import (
     contributions_of_blocks,
     differ,
 )
-from ablate.evidence.outcome import CHANGED, involves_chance, value
+from ablate.evidence.outcome import CHANGED, Run, involves_chance, value
 from ablate.evidence.registration import shared_seeds
-from ablate.evidence.types import Asked, Claim, Predicted, Question, Run
 from ablate.phrases import name_of
 from ablate.record.results import key
 from ablate.stats import above, at_most, difference

@@ -21,9 +21,9 @@ from ablate.config.combinations import (
     recipes,
     sizes,
 )
+from ablate.config.study import Levels, Question
 from ablate.evidence.folder import Evidence, in_blocks
-from ablate.evidence.outcome import value
-from ablate.evidence.types import Levels, Question, Reason, Run, reason
+from ablate.evidence.outcome import Reason, Run, reason, value
 from ablate.metric import metric_of
 from ablate.stats.combinations.effects import (
     Change,

@@ -21,9 +21,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ablate.config.study import Claim, Levels
 from ablate.evidence.folder import Evidence, differ
-from ablate.evidence.outcome import CHANGED, needs_no_training
-from ablate.evidence.types import Claim, Levels, Run
+from ablate.evidence.outcome import CHANGED, Run, needs_no_training
 from ablate.record.results import run_key
 from ablate.stats import Tests, at_most
 from ablate.stats.corrections import ONCE, repeated

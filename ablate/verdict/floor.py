@@ -32,9 +32,18 @@ import numpy as np
 from jaxtyping import Float
 
 from ablate.config.labels import arm_label
+from ablate.config.study import Claim
 from ablate.evidence.folder import Evidence
-from ablate.evidence.outcome import NOT_LEARNED, UNSTABLE, UNTRAINED, UNTRAINED_BLEU, value
-from ablate.evidence.types import Claim, Reason, Run, reason
+from ablate.evidence.outcome import (
+    NOT_LEARNED,
+    UNSTABLE,
+    UNTRAINED,
+    UNTRAINED_BLEU,
+    Reason,
+    Run,
+    reason,
+    value,
+)
 from ablate.metric import METRICS, Metric, metric_of
 from ablate.stats import above, at_most, difference
 from ablate.stats.corrections import Fractions

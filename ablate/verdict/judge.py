@@ -8,10 +8,11 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, cast
 
+from ablate.config.study import Claim, Question
 from ablate.console import track
+from ablate.evidence.checks import Asked, Registration
 from ablate.evidence.folder import Evidence
-from ablate.evidence.outcome import involves_chance
-from ablate.evidence.types import Asked, Claim, Question, Reason, Registration, Run, Values, reason
+from ablate.evidence.outcome import Reason, Run, Values, involves_chance, reason
 from ablate.phrases import name_of
 from ablate.stats import Tests, adjust
 from ablate.stats.corrections import (

@@ -16,8 +16,9 @@ from typing import Any, cast
 
 from scipy import optimize, special
 
+from ablate.config.study import Claim
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Claim, Reason, Run, TableClaim, reason
+from ablate.evidence.outcome import Reason, Run, TableClaim, reason
 from ablate.stats import Tests, at_most
 from ablate.stats.corrections import ONCE
 from ablate.stats.estimate import Estimate, Values, half_widths, planned_error

@@ -26,9 +26,9 @@ import numpy as np
 from jaxtyping import Bool
 from scipy import special
 
+from ablate.config.study import Claim
 from ablate.evidence.folder import Evidence
-from ablate.evidence.outcome import UNSTABLE, is_unstable
-from ablate.evidence.types import Claim, reason
+from ablate.evidence.outcome import UNSTABLE, is_unstable, reason
 from ablate.stats import Tests, at_most
 from ablate.stats.corrections import ONCE
 from ablate.stats.estimate import Values, half_widths, planned_error

@@ -22,9 +22,10 @@ import numpy as np
 
 from ablate.config.labels import arm_label
 from ablate.config.screen import FACTOR
+from ablate.config.study import Levels, Question, Study
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Levels, Question, Reason, Run, Study, TableClaim, reason
+from ablate.evidence.outcome import Reason, Run, TableClaim, reason
 from ablate.record.results import key, say
 from ablate.stats import means
 from ablate.stats.means import MeanDifference

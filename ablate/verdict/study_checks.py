@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ablate.config.study import Levels, Study
 from ablate.errors import UserError, likely
 from ablate.evidence.checks import ABOUT, check_kept
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Levels, Study
 from ablate.phrases import listed, name_of
 from ablate.verdict.kinds import KINDS, kind_of
 

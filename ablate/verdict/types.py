@@ -13,7 +13,7 @@ from typing import Any, Literal, NotRequired
 from typing_extensions import TypedDict
 
 from ablate.config.study import Levels, Question
-from ablate.evidence.types import Caveat, Reason, Spread
+from ablate.evidence.outcome import Caveat, Reason, Spread
 from ablate.stats import above, at_most
 
 COMBINATIONS = "combinations"  # method of effects over recipes

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from ablate.config.labels import MEASURED, factor_label
+from ablate.config.study import Levels, Question
 from ablate.evidence.outcome import CHANGED
 from ablate.evidence.registration import shared_levels
-from ablate.evidence.types import Levels, Question
 from ablate.metric import Metric, metric_in_words
 from ablate.phrases import counted, deviation, in_sentence, listed, percent
 from ablate.stats import above

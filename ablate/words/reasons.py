@@ -11,7 +11,7 @@ from typing import Any
 
 from ablate.config.labels import arm_label, factor_label, option_label, texts_of_task
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Caveat, Reason, Run
+from ablate.evidence.outcome import Caveat, Reason, Run
 from ablate.metric import metric_in_words
 from ablate.phrases import claims_numbered, counted, each_of, grouped, in_sentence, listed, quoted
 from ablate.verdict.stored import was_trained

@@ -20,8 +20,7 @@ from ablate.errors import UserError
 from ablate.evidence.checks import file_of_runs
 from ablate.evidence.folder import Evidence, contributions
 from ablate.evidence.gather import gather
-from ablate.evidence.outcome import by_arm
-from ablate.evidence.types import Run
+from ablate.evidence.outcome import Run, by_arm
 from ablate.stats.estimate import components
 
 Parts = Float[np.ndarray, "seeds sentences"]

@@ -10,8 +10,8 @@ from typing import cast
 
 import numpy as np
 
+from ablate.config.study import Claim
 from ablate.evidence.folder import contributions
-from ablate.evidence.types import Claim
 from ablate.stats.estimate import Estimate, estimate
 from ablate.verdict.kinds import KINDS
 from ablate.verdict.types import LARGE, SUPPORTED

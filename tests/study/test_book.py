@@ -10,8 +10,8 @@ from ablate.errors import UserError
 from ablate.evidence.checks import ANALYSIS_LOG
 from ablate.evidence.folder import Evidence
 from ablate.evidence.log import Sweep, history, looked, read_log, register
+from ablate.evidence.outcome import reason
 from ablate.evidence.registration import concerns, contrasts, questions, rule
-from ablate.evidence.types import reason
 from ablate.verdict.contrast import UNASKED, asked_of, looks_of
 from lab.calibration import fishing
 from lab.calibration.fishing import CLAIM, ROUTES, PHackingSimulation, Try

@@ -8,7 +8,7 @@ import pytest
 from statsmodels.stats.multitest import multipletests
 
 from ablate.evidence.checks import adapter
-from ablate.evidence.types import reason
+from ablate.evidence.outcome import reason
 from ablate.stats.corrections import BORROWED, FURTHER
 from ablate.verdict.conclude import conclude
 from ablate.verdict.types import Verdict

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ablate.evidence.types import reason
+from ablate.evidence.outcome import reason
 from ablate.verdict.conclude import conclude
 
 RATE = "optimizer.lr=0.02"

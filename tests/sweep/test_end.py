@@ -3,7 +3,7 @@
 import pytest
 
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import reason
+from ablate.evidence.outcome import reason
 from ablate.report.content import next_runs
 
 
