@@ -33,7 +33,7 @@ INTERFACES = {
     "adapt": "ablate.adapt.Adapt",
     "loss": "ablate.loss.Loss",
     "optimizer": "torch.optim.Optimizer",
-    "schedule": "ablate.schedule.Schedule",
+    "schedule": "ablate.optimizer.Schedule",
     "validation_search": "ablate.search.Search",
     "search": "ablate.search.Search",
     "trainer": "pytorch_lightning.Trainer",

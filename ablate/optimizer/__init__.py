@@ -1,15 +1,17 @@
-"""Optimisers that treat parameters by role (matrices, embeddings, norms or biases), and Muon."""
+"""Optimisers that treat parameters by role (matrices, embeddings, norms or biases), and schedules
+of their learning rate.
+"""
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, NamedTuple
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.utils.parametrize import ParametrizationList
 
-from ablate.config.limits import Count, OneOf, Range
+from ablate.config.limits import OneOf, Range
 from ablate.errors import UserError
 from ablate.model.embedding import Embedding
 from ablate.model.head import Head, LinearHead
@@ -158,47 +160,6 @@ def decay_groups(
     ]
 
 
-class Composite(ByRole):
-    """Several optimisers for different parameters, which act as a single optimiser.
-
-    The inner optimisers use the parameter groups and the state of this object. Therefore a schedule
-    acts on all inner optimisers, and the state is saved and loaded as for any optimiser.
-    """
-
-    def __init__(self, optimizers: Sequence[torch.optim.Optimizer]) -> None:
-        self.optimizers = list(optimizers)
-        # whether a tensor `found_inf` of 1 leaves the weights unchanged, as in a fused AdamW
-        self._step_supports_amp_scaling = all(
-            getattr(part, "_step_supports_amp_scaling", False) for part in optimizers
-        )
-        super().__init__([group for part in optimizers for group in part.param_groups], {})
-        self.defaults = {key: v for part in optimizers for key, v in part.defaults.items()}
-        self._share()
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        """Set the state, as after loading, and share it with the inner optimisers."""
-        super().__setstate__(state)
-        self._share()
-
-    def _share(self) -> None:
-        groups = iter(self.param_groups)
-        for part in self.optimizers:
-            part.param_groups = list(islice(groups, len(part.param_groups)))
-            part.state = self.state
-
-    @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Make a step of every inner optimiser; return the loss that `closure` computes first."""
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
-        for part in self.optimizers:
-            part.found_inf = getattr(self, "found_inf", None)  # type: ignore[attr-defined]
-            part.step()
-        return loss
-
-
 class AdamW(ByRole, torch.optim.AdamW):
     """AdamW with weight decay only for some roles of parameters, such as matrices but not biases.
 
@@ -239,148 +200,142 @@ class AdamW(ByRole, torch.optim.AdamW):
         super().__init__(groups, lr=lr, betas=(first, second), eps=eps, fused=fused)
 
 
-COEFFICIENTS = 3.4445, -4.7750, 2.0315
-LEAST = 1e-7  # smallest norm to divide by
+class Schedule(ABC):
+    """Maps the number of an optimiser step (1, 2, ...) to a fraction of the peak learning rate."""
+
+    @abstractmethod
+    def __call__(self, step: int) -> float:
+        """Return the learning rate at `step` as a fraction of the peak learning rate, 0 to 1."""
 
 
-class Muon(Composite):
-    """Muon for hidden matrices, AdamW for all other parameters.
+class Constant(Schedule):
+    """A constant learning rate: the peak learning rate from the first step to the last.
 
-    An optimiser with orthogonalised steps for hidden matrices, and AdamW for other parameters.
+    A constant schedule, whose factor is 1 at every step.
 
-    Equation: for an a x b matrix W with gradient G: M = momentum M + (1 - momentum) G; U =
-        orthogonalised((1 - momentum) G + momentum M); W = W - lr weight_decay W - lr 0.2
-        sqrt(max(a, b)) U. To orthogonalise a matrix, divide it by its norm, then repeat five times
-        X = 3.4445 X - 4.7750 (X X^T) X + 2.0315 (X X^T)^2 X. This brings all singular values near
-        1.
-    Source: Jordan et al. 2024 (Muon, kellerjordan.github.io/posts/muon); arXiv:2502.16982, section
-        2.2 (weight decay, and the factor 0.2 sqrt(max(a, b)), which gives the steps the size of
-        Adam's, so that one learning rate suits both).
-    What differs: torch.optim.Muon takes any matrix. Here AdamW trains embeddings, learned
-        positions, the output projection, norms and biases. If a matrix combines several linear
-        maps, each of them is orthogonalised separately. On a CPU the steps are in float32, because
-        few processors multiply bfloat16.
-    What to expect: with tuned learning rates, fewer steps to the same loss than AdamW; the larger
-        the model, the smaller the gain (arXiv:2509.02046). Each step takes longer: 15 more products
-        for every matrix.
+    Equation: factor(s) = 1.
+    Source: none; it is a control for the schedule of arXiv:1706.03762, section 5.3.
+    What differs: no warm-up and no decay.
+    What to expect: noisier final weights than with a decay from the same peak learning rate.
+    """
 
-    Args:
-        module: module whose parameters are trained.
-        lr: peak learning rate of Muon and AdamW.
-        momentum: decay rate of Muon's moving average of the gradient.
-        steps: number of Newton-Schulz iterations that orthogonalise a step.
-        betas: decay rates of AdamW's moving averages of the gradient and of its square.
-        eps: small constant that AdamW adds to the root of the average squared gradient.
-        weight_decay: weight decay; each step subtracts learning rate * weight_decay * weight.
-        decayed: roles of parameters with weight decay: any of matrices, embeddings, norms and
-            biases.
+    def __call__(self, step: int) -> float:
+        """Return 1."""
+        return 1.0
+
+
+class InverseSqrt(Schedule):
+    """Inverse square root decay, with a linear warm-up ("Noam") or without.
+
+    A linear warm-up, a constant phase until `decay_from`, then a decay as 1 / sqrt(step).
+
+    Equation: factor(s) = min(s / warmup, sqrt(decay_from / s), 1); without warm-up the first term
+        is 1.
+    Source: arXiv:1706.03762, section 5.3, equation 3.
+    What differs: the peak is set explicitly by `optimizer.lr`, whereas the paper derives it from
+        d_model and the warm-up. So a run without warm-up has the same peak and decay.
+    What to expect: Post-LN stacks need the warm-up (arXiv:2002.04745), Pre-LN stacks do not.
 
     Raises:
-        UserError: no hidden matrix is trained, or the model's parametrisation (muP) requires
-            different learning rates.
+        UserError: 0 <= `warmup` <= `decay_from` does not hold, or `decay_from` is below 1.
     """
 
-    def __init__(
-        self,
-        module: nn.Module,
-        *,
-        lr: Annotated[float, Range(0)],
-        momentum: Annotated[float, Range(0, 1)],
-        steps: Count,
-        betas: list[float],
-        eps: Annotated[float, Range(0)],
-        weight_decay: Annotated[float, Range(0)],
-        decayed: list[Role],
-    ) -> None:
-        check_one_rate(module, "optimizer=muon")
-        matrices = [p for p in trained(module) if p.role == "matrices"]
-        other_parameters = [p for p in trained(module) if p.role != "matrices"]
-        if not matrices:
+    def __init__(self, *, warmup: int, decay_from: int) -> None:
+        if warmup < 0 or decay_from < 1 or warmup > decay_from:
             raise UserError(
-                "optimizer=muon trains hidden matrices, and this run trains none: choose "
-                "optimizer=adamw, or let more of the model train (adapt)"
+                f"schedule.warmup={warmup} with schedule.decay_from={decay_from}: "
+                "allowed is 0 <= warmup <= decay_from and decay_from >= 1 (see budget.warmup)"
             )
-        decay = weight_decay if "matrices" in decayed else 0.0
-        parts: list[torch.optim.Optimizer] = [
-            Orthogonal(matrices, lr=lr, momentum=momentum, steps=steps, weight_decay=decay)
-        ]
-        if other_parameters:
-            groups = decay_groups(other_parameters, decayed, weight_decay, lr)
-            first, second = betas
-            parts.append(
-                torch.optim.AdamW(groups, lr=lr, betas=(first, second), eps=eps, fused=True)
-            )
-        super().__init__(parts)
+        self.warmup = warmup
+        self.decay_from = decay_from
+
+    def __call__(self, step: int) -> float:
+        """Return the learning rate at `step` as a fraction of the peak."""
+        ramp = step / self.warmup if self.warmup else 1.0
+        return float(min(ramp, (self.decay_from / step) ** 0.5, 1.0))
 
 
-class Orthogonal(torch.optim.Optimizer):
-    """The part of Muon for hidden matrices.
+class Cosine(Schedule):
+    """A decay along half a cosine period, after a linear warm-up.
 
-    Parameter groups differ in the number of linear maps that are stacked in a matrix. Matrices of
-    the same shape are orthogonalised together, because a GPU multiplies one small matrix as slowly
-    as many.
+    A linear warm-up, then a decay along half a cosine period over the remaining steps.
+
+    Equation: factor(s) = s / warmup up to warmup, then final + (1 - final) (1 + cos(pi t)) / 2 with
+        t = (s - warmup) / (steps - warmup).
+    Source: arXiv:1608.03983, section 3, equation 5, with one period and no restarts.
+    What differs: a warm-up comes before the decay. With final = 0, the factor of the last step is
+        0, so this step trains nothing, and steps - 1 steps train.
+    What to expect: close to inverse square root decay with the same peak learning rate; most of the
+        advantage comes from the last steps.
+
+    Args:
+        warmup: number of steps in which the learning rate rises linearly to its peak.
+        steps: number of steps of the whole training.
+        final: learning rate at the end, as a fraction of the peak.
+
+    Raises:
+        UserError: `warmup` is negative or not below `steps`.
     """
-
-    _step_supports_amp_scaling = True  # if its tensor `found_inf` is 1, no weight changes
 
     def __init__(
-        self,
-        matrices: list[Trained],
-        *,
-        lr: float,
-        momentum: float,
-        steps: int,
-        weight_decay: float,
+        self, *, warmup: int, steps: int, final: Annotated[float, Range(0, 1)] = 0.0
     ) -> None:
-        groups = [
-            {"params": [m.parameter for m in matrices if m.parts == parts], "parts": parts}
-            for parts in sorted({m.parts for m in matrices})
-        ]
-        settings = {"momentum": momentum, "steps": steps, "weight_decay": weight_decay}
-        super().__init__(groups, {"lr": lr, **settings})
+        if not 0 <= warmup < steps:
+            raise UserError(
+                f"schedule.warmup={warmup} with schedule.steps={steps}: "
+                "allowed is 0 <= warmup < steps (see budget.warmup and budget.steps)"
+            )
+        self.warmup = warmup
+        self.steps = steps
+        self.final = final
 
-    @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> None:  # type: ignore[override]
-        """Make a step for every matrix that has a gradient."""
-        for group in self.param_groups:
-            matrices = [matrix for matrix in group["params"] if matrix.grad is not None]
-            if matrices:
-                self._change(matrices, group)
+    def __call__(self, step: int) -> float:
+        """Return the learning rate at `step` as a fraction of the peak.
 
-    def _change(self, matrices: list[Tensor], group: dict[str, Any]) -> None:
-        gradients, momentum = [cast("Tensor", m.grad) for m in matrices], group["momentum"]
-        for matrix in matrices:
-            if not self.state[matrix]:
-                self.state[matrix]["average"] = torch.zeros_like(matrix)
-        averages = [self.state[matrix]["average"] for matrix in matrices]
-        torch._foreach_lerp_(averages, gradients, 1 - momentum)
-        ahead = torch._foreach_lerp(gradients, averages, momentum)
-        failed: Tensor | None = getattr(self, "found_inf", None)
-        decay = group["lr"] * group["weight_decay"]
-        torch._foreach_mul_(matrices, 1 - (decay if failed is None else decay * (1 - failed)))
-        updates = [part for update in ahead for part in update.chunk(group["parts"])]
-        parts = [part for matrix in matrices for part in matrix.chunk(group["parts"])]
-        for shape in dict.fromkeys(part.shape for part in parts):
-            same = [i for i, part in enumerate(parts) if part.shape == shape]
-            steps = orthogonalised(torch.stack([updates[i] for i in same]), group["steps"])
-            if failed is not None:
-                steps = steps.masked_fill(failed > 0, 0.0)
-            rate = group["lr"] * 0.2 * max(shape) ** 0.5
-            chosen = [parts[i] for i in same]
-            torch._foreach_add_(chosen, list(steps.to(chosen[0].dtype).contiguous()), alpha=-rate)
+        After the last step, the fraction is `final`.
+        """
+        if step < self.warmup:
+            return step / self.warmup
+        done = min(1.0, (step - self.warmup) / (self.steps - self.warmup))
+        return self.final + (1.0 - self.final) * 0.5 * (1.0 + math.cos(math.pi * done))
 
 
-def orthogonalised(matrices: Float[Tensor, "*N A B"], steps: int) -> Float[Tensor, "*N A B"]:
-    """Return matrices with the singular vectors of `matrices` and singular values near 1.
+class WarmupStableDecay(Schedule):
+    """Warm-up, a stable phase at the peak learning rate, and a linear decay (WSD).
 
-    `steps` is the number of iterations.
+    A linear warm-up, a phase at the peak, and a linear decay to zero at the last step.
+
+    Equation: factor(s) = s / warmup up to warmup, then 1, and (steps - s) / (decay * steps) in the
+        last phase, whose length is the fraction `decay` of all steps.
+    Source: arXiv:2404.06395, section 4.2 (MiniCPM), where the decay is exponential.
+        arXiv:2405.18392, section 3, finds a linear decay over a fifth of the steps best.
+    What differs: the decay is linear. The factor of the last step is 0, so this step trains
+        nothing, and steps - 1 steps train.
+    What to expect: as good as cosine decay at the last step. Runs of different length are the same
+        before the decay, so their first steps need to be trained only once.
+
+    Args:
+        warmup: number of steps in which the learning rate rises linearly to its peak.
+        steps: number of steps of the whole training.
+        decay: fraction of all steps, at the end, in which the learning rate falls to 0.
+
+    Raises:
+        UserError: the decay would begin before the warm-up has ended.
     """
-    a, b, c = COEFFICIENTS
-    x = matrices.to(torch.float32 if matrices.device.type == "cpu" else torch.bfloat16)
-    tall = x.size(-2) > x.size(-1)
-    x = (x.mT if tall else x).reshape(-1, *sorted(x.shape[-2:]))
-    x = x / torch.linalg.vector_norm(x, dim=(1, 2), keepdim=True).clamp(min=LEAST)
-    for _ in range(steps):
-        gram = x @ x.mT
-        x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
-    return (x.mT if tall else x).reshape(matrices.shape)
+
+    def __init__(
+        self, *, warmup: int, steps: int, decay: Annotated[float, Range(0, 1, above=True)]
+    ) -> None:
+        self.warmup, self.steps = warmup, steps
+        self.falling = decay * steps
+        if not 0 <= warmup <= steps - self.falling:
+            raise UserError(
+                f"schedule.warmup={warmup} with schedule.steps={steps} and schedule.decay={decay}: "
+                f"allowed is 0 <= warmup <= {steps - self.falling:g}, where the decay begins (see "
+                "budget.warmup and budget.steps)"
+            )
+
+    def __call__(self, step: int) -> float:
+        """Return the learning rate at `step` as a fraction of the peak; 0 after the last step."""
+        ramp = step / self.warmup if self.warmup else 1.0
+        return float(max(0.0, min(ramp, 1.0, (self.steps - step) / self.falling)))

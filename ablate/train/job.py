@@ -30,9 +30,8 @@ from ablate.initial import Initial
 from ablate.loss import Loss
 from ablate.metric import SplitMetric
 from ablate.model.base import CausalDocuments, Model, Seq2Seq, build
-from ablate.optimizer import Factory, make_optimizer
+from ablate.optimizer import Factory, Schedule, make_optimizer
 from ablate.process import seed_of
-from ablate.schedule import Schedule
 from ablate.search import Search
 from ablate.task import Task
 

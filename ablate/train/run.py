@@ -25,12 +25,11 @@ from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.model.base import Model
 from ablate.model.layers import choose_products
-from ablate.optimizer import make_optimizer
+from ablate.optimizer import Schedule, make_optimizer
 from ablate.process import keep_memory, seed_dropout, seed_of
 from ablate.record.files import load_weights, read_tensors, write_tensors
 from ablate.record.results import Result
 from ablate.record.training import Record
-from ablate.schedule import Schedule
 from ablate.train.apply import evaluate, separator_of
 from ablate.train.checkpoints import (
     OWN,

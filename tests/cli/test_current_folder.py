@@ -21,7 +21,7 @@ TRUST = ["translate", "checkpoint=run", "trust=[mine_of_test]"]
 @pytest.fixture
 def ran(tmp_path):
     """Start Python in a folder that has a package, and a module named like an installed one."""
-    (tmp_path / "mine_of_test.py").write_text("from ablate.schedule import Constant\n")
+    (tmp_path / "mine_of_test.py").write_text("from ablate.optimizer import Constant\n")
     (tmp_path / "rich.py").write_text("raise SystemExit('the rich of the folder')\n")
     env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
 

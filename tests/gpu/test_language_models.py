@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from ablate.optimizer import Orthogonal, Trained, orthogonalised
+from ablate.optimizer import Trained
+from ablate.optimizer.muon import Orthogonal, orthogonalised
 from ablate.train.module import Training
 from ablate.train.resolve import resolve
 from ablate.train.run import run

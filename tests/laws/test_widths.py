@@ -13,7 +13,8 @@ from ablate.errors import UserError
 from ablate.initial import initialise
 from ablate.model.base import Causal, Seq2Seq, build
 from ablate.model.parametrisation import Mup
-from ablate.optimizer import AdamW, Muon, make_optimizer, trained
+from ablate.optimizer import AdamW, make_optimizer, trained
+from ablate.optimizer.muon import Muon
 from ablate.testing.model import model_config
 
 TOKENS = torch.randint(4, 60, (8, 16), generator=torch.Generator().manual_seed(0))

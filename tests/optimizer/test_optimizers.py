@@ -7,7 +7,8 @@ from torch.nn import functional as F
 
 from ablate.adapt.modules import LoRA
 from ablate.model.base import Causal
-from ablate.optimizer import AdamW, Muon, Orthogonal, Trained, trained
+from ablate.optimizer import AdamW, Trained, trained
+from ablate.optimizer.muon import Muon, Orthogonal
 from ablate.testing.model import built, model_config
 
 ADAM = {"lr": 0.01, "betas": [0.9, 0.99], "eps": 1e-8, "weight_decay": 0.1}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ablate.errors import UserError
-from ablate.schedule import Constant, Cosine, InverseSqrt, WarmupStableDecay
+from ablate.optimizer import Constant, Cosine, InverseSqrt, WarmupStableDecay
 from ablate.train.module import Training
 from ablate.train.resolve import resolve
 from ablate.train.run import _steps_in_common, run, shared_steps

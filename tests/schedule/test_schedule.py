@@ -5,7 +5,7 @@ import pytest
 from ablate.config import CONF
 from ablate.config.construct import construct
 from ablate.errors import UserError
-from ablate.schedule import Cosine, WarmupStableDecay
+from ablate.optimizer import Cosine, WarmupStableDecay
 
 SCHEDULES = sorted(path.stem for path in CONF.glob("schedule/*.yaml"))
 
