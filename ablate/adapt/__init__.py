@@ -47,19 +47,16 @@ def chosen(key: str, patterns: Sequence[str], names: Iterable[str]) -> list[str]
         raise UserError(f"{key} is empty: name at least one part of the model")
     for pattern in patterns:
         if not any(_fits(pattern, name) for name in every):
-            raise _refusal(key, pattern, every)
+            parts = dict.fromkeys(x for name in every for x in name.split(".") if not x.isdigit())
+            raise UserError(
+                f"{key} has {pattern!r}, which fits nothing in this model: its parts are "
+                f"{', '.join(parts)}"
+            )
     return [name for name in every if any(_fits(pattern, name) for pattern in patterns)]
 
 
 def _fits(pattern: str, name: str) -> bool:
     return fnmatchcase(f".{name}.", f"*.{pattern}.*")
-
-
-def _refusal(key: str, pattern: str, names: list[str]) -> UserError:
-    parts = dict.fromkeys(part for name in names for part in name.split(".") if not part.isdigit())
-    return UserError(
-        f"{key} has {pattern!r}, which fits nothing in this model: its parts are {', '.join(parts)}"
-    )
 
 
 class All(Adapt):

@@ -90,6 +90,31 @@ class Corpus(ABC):
         """
         return ""
 
+    def fingerprints(self) -> Fingerprints:
+        """Return hashes of the training text and, for each split, of text that only a test of this
+        split reads, such as the test sentences.
+
+        Raises:
+            UserError: a split has groups (such as the document of each line), but their number
+                differs from the number of lines.
+        """
+        tests = {split: self.fingerprint_of_test(split) for split in self.splits}
+        read = {split: fingerprint for split, fingerprint in tests.items() if fingerprint}
+        return Fingerprints(self.fingerprint(), read)
+
+    def fingerprint_of_test(self, split: str) -> str:
+        """Return a hash of the text that a test of this split reads but training does not; "" if
+        there is none.
+
+        Raises:
+            UserError: the number of group names differs from the number of lines.
+        """
+        text = "" if split in TRAINED else self.test_fingerprint(split)
+        groups = self.groups(split)
+        if not text and groups is None:
+            return ""
+        return hashlib.sha256(repr((text, groups and [*groups])).encode()).hexdigest()
+
     def levels(self) -> dict[str, float]:
         """Return theoretical scores of a synthetic corpus, by name: chance/nll, bound/nll,
         chance/accuracy ...
@@ -104,33 +129,6 @@ def check_split(split: str, splits: Sequence[str], corpus: str = "this corpus") 
     """Raise UserError unless `split` is one of the splits of a corpus."""
     if split not in splits:
         raise UserError(f"There is no split {split!r} in {corpus}; it has {', '.join(splits)}.")
-
-
-def fingerprints_of(corpus: Corpus) -> Fingerprints:
-    """Return hashes of the training text of a corpus and, for each split, of text that only a test
-    of this split reads, such as the test sentences.
-
-    Raises:
-        UserError: a split has groups (such as the document of each line), but their number differs
-            from the number of lines.
-    """
-    tests = {split: fingerprint_of_test(corpus, split) for split in corpus.splits}
-    read = {split: fingerprint for split, fingerprint in tests.items() if fingerprint}
-    return Fingerprints(corpus.fingerprint(), read)
-
-
-def fingerprint_of_test(corpus: Corpus, split: str) -> str:
-    """Return a hash of the text that a test of this split reads but training does not; "" if there
-    is none.
-
-    Raises:
-        UserError: the number of group names differs from the number of lines.
-    """
-    text = "" if split in TRAINED else corpus.test_fingerprint(split)
-    groups = corpus.groups(split)
-    if not text and groups is None:
-        return ""
-    return hashlib.sha256(repr((text, groups and [*groups])).encode()).hexdigest()
 
 
 # maximum number of characters of a segment, which bounds memory for long documents
@@ -198,20 +196,19 @@ class Documents(Corpus):
             UserError: the split does not exist, or its text is not usable.
         """
 
+    def texts(self, split: str) -> Iterator[str]:
+        """Yield the whole text of every document of a split."""
+        parts = []
+        for text, end in self.segments(split):
+            parts.append(text)
+            if end is not None:
+                yield "".join(parts)
+                parts = []
+
     def read(self, split: str) -> Pairs:
         """Return all documents of a split in memory, each with an empty source."""
-        texts = [*document_texts(self, split)]
+        texts = [*self.texts(split)]
         return Pairs([""] * len(texts), texts)
-
-
-def document_texts(corpus: Documents, split: str) -> Iterator[str]:
-    """Yield the whole text of every document of a split."""
-    parts = []
-    for text, end in corpus.segments(split):
-        parts.append(text)
-        if end is not None:
-            yield "".join(parts)
-            parts = []
 
 
 class SegmentTexts(Iterable[str]):
@@ -297,14 +294,14 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         raise UserError(f"{path} cannot be read: {error}.") from error
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return the bytes of a file; a `.gz` file is unpacked.
+def read_text(path: Path) -> str:
+    """Return the text of a UTF-8 file (also `.gz`), without a byte-order mark.
 
     Raises:
-        UserError: as `opened`.
+        UserError: as `opened`; or the file is not UTF-8.
     """
     with opened(path) as file:
-        return file.read()
+        return decoded(str(path), file.read()).removeprefix(MARK).replace("\r\n", "\n")
 
 
 def read_lines(path: Path) -> list[str]:
@@ -314,8 +311,7 @@ def read_lines(path: Path) -> list[str]:
     Raises:
         UserError: the file is missing or not UTF-8, or a line has no text.
     """
-    text = decoded(str(path), read_bytes(path)).removeprefix(MARK).replace("\r\n", "\n")
-    lines = BLANK_END.sub("", text).removesuffix("\r").split("\n")
+    lines = BLANK_END.sub("", read_text(path)).removesuffix("\r").split("\n")
     refuse_empty_lines(lines, str(path))
     return lines
 

@@ -23,16 +23,7 @@ from typing import Any
 
 import tokenizers
 
-from ablate.data import (
-    TRAINED,
-    Corpus,
-    Documents,
-    Pairs,
-    Segment,
-    SegmentTexts,
-    TextLength,
-    document_texts,
-)
+from ablate.data import TRAINED, Corpus, Documents, Pairs, Segment, SegmentTexts, TextLength
 from ablate.data.scheme import Scheme
 from ablate.data.tokenizer import SIDES, Given, TokenIds, Tokenizers, type_of_ids, write_ids
 from ablate.errors import UserError
@@ -63,7 +54,7 @@ def repeated(corpus: Corpus, read: Read) -> Iterator[str]:
 
 def _hashes(corpus: Corpus, split: str, read: Read) -> Iterator[int]:
     if isinstance(corpus, Documents):
-        yield from (hash(text) for text in document_texts(corpus, split) if len(text) >= SHORT)
+        yield from (hash(text) for text in corpus.texts(split) if len(text) >= SHORT)
     else:
         for src, tgt in zip(*read(split), strict=True):
             yield hash((src.strip(), tgt.strip()))

@@ -14,15 +14,13 @@ from typing import Annotated
 
 from ablate.config.limits import OneOf, Range
 from ablate.data import (
-    MARK,
     SEPARATORS,
     SPLITS,
     TRAINED,
     Documents,
     Segment,
     check_split,
-    decoded,
-    read_bytes,
+    read_text,
     split_documents,
 )
 from ablate.errors import UserError
@@ -143,10 +141,10 @@ def _text(path: Path) -> str:
     Raises:
         UserError: the bytes are not UTF-8 text.
     """
-    raw = read_bytes(path)
-    if b"\0" in raw:
-        raise UserError(f"{path} is not text: byte {raw.index(0)} is 0; leave the file out.")
-    return decoded(str(path), raw).removeprefix(MARK).replace("\r\n", "\n")
+    if "\0" in (text := read_text(path)):
+        at = text.index("\0")
+        raise UserError(f"{path} is not text: its character {at} is NUL; leave the file out.")
+    return text
 
 
 FILE = Path(__file__).with_name("tinyshakespeare.txt.xz")

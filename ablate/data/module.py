@@ -11,15 +11,7 @@ import numpy.typing as npt
 import pytorch_lightning as pl
 
 from ablate.config.schema import Batching
-from ablate.data import (
-    PAD,
-    Corpus,
-    Pairs,
-    TextLength,
-    check_split,
-    fingerprint_of_test,
-    fingerprints_of,
-)
+from ablate.data import PAD, Corpus, Pairs, TextLength, check_split
 from ablate.data.batching import (
     Batch,
     Batches,
@@ -108,11 +100,11 @@ class TextData(pl.LightningDataModule):
     @cached_property
     def fingerprints(self) -> Fingerprints:
         """Hashes of the text that training reads, and of the text that only a test reads."""
-        return fingerprints_of(self._corpus)
+        return self._corpus.fingerprints()
 
     def fingerprint_of_test(self, split: str) -> str:
         """Return a hash of the text that a test of this split reads but training does not."""
-        return fingerprint_of_test(self._corpus, split)
+        return self._corpus.fingerprint_of_test(split)
 
     def prepare(self) -> None:
         """Create vocabularies and token ids, or load them from the cache, and check the token

@@ -12,15 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ablate.config.limits import Count, OneOf
-from ablate.data import (
-    SPLITS,
-    TRAINED,
-    Corpus,
-    Pairs,
-    check_split,
-    read_lines,
-    refuse_empty_lines,
-)
+from ablate.data import SPLITS, TRAINED, Corpus, Pairs, check_split, read_lines, refuse_empty_lines
 from ablate.errors import UserError
 from ablate.record.files import digest_of, write_bytes
 

@@ -110,12 +110,7 @@ METRICS = {
         "sentences translated differently", "proportion", 3, split="test", told_by="bleu"
     ),
     "decoder_passes": Metric(
-        "sequential decoder passes",
-        "per sentence",
-        2,
-        "lower",
-        "test",
-        told_by="bleu",
+        "sequential decoder passes", "per sentence", 2, "lower", "test", told_by="bleu"
     ),
     "unended": Metric(
         "translations that do not end", "proportion", 3, "lower", "test", told_by="bleu"

@@ -321,6 +321,22 @@ class WordScore(CorpusScore):
         return above / below if below else 0.0
 
 
+def corpus_scores(language: str, tokenize: str, *, thorough: bool) -> dict[str, CorpusScore]:
+    """Return the scores of translations by name: BLEU by the tokeniser `tokenize`, and with
+    `thorough` all others.
+    """
+    scores: dict[str, CorpusScore] = {"bleu": CorpusBleu(Scoring(tokenize))}
+    if thorough:
+        scores |= {
+            "bleu_tokenised": CorpusBleu(as_in_papers(language, tokenize)),
+            "chrf": CorpusChrf(),
+            "word_f1": WordScore(shared),
+            "stem_f1": WordScore(shared_stems),
+            "word_order": WordScore(order),
+        }
+    return scores
+
+
 ORDER = 4
 
 

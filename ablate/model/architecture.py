@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from ablate.config.construct import Arguments
@@ -12,7 +13,7 @@ from ablate.config.limits import Count, OneOf
 from ablate.errors import UserError
 from ablate.model import WITHOUT_CAUSAL_MASK
 from ablate.model.attention import Kernel
-from ablate.model.attention.multi_head import Attention, CrossAttention, SelfAttention
+from ablate.model.attention.multi_head import CrossAttention, SelfAttention
 from ablate.model.base import Model
 from ablate.model.block import Block
 from ablate.model.embedding import Embedding, Table
@@ -25,7 +26,7 @@ from ablate.model.parametrisation import Parametrisation
 from ablate.model.position import Position
 from ablate.model.projections import Projections
 from ablate.model.residual import Depth, Residual
-from ablate.model.stack import Stack, Sublayer
+from ablate.model.stack import Stack, StackCache, Sublayer
 from ablate.model.values import Values
 
 
@@ -198,11 +199,12 @@ class Architecture(Arguments):
             dropout=self.dropout.embedding,
         )
 
-    def _attention(self, layer: int) -> Attention:
+    def _attention(self, layer: int) -> dict[str, Any]:
+        """Return the arguments that self-attention and cross-attention have in common."""
         d_head, parametrisation = self.width_of_head, self.make_parametrisation()
         kernel = self.attention(d_head=d_head, dropout=self.dropout.attention)
         parametrisation.check(kernel)
-        return Attention(
+        return dict(
             d_model=self.d_model,
             n_heads=self.n_heads,
             d_head=d_head,
@@ -233,12 +235,10 @@ class Assembled(Model):
         UserError: components do not fit together.
     """
 
+    decoder: Stack  # in models that generate token by token
+
     def __init__(
-        self,
-        *,
-        architecture: Architecture,
-        stacks: Mapping[str, Stack],
-        causal: bool,
+        self, *, architecture: Architecture, stacks: Mapping[str, Stack], causal: bool
     ) -> None:
         super().__init__()
         self.breaks = frozenset() if causal else WITHOUT_CAUSAL_MASK
@@ -249,6 +249,11 @@ class Assembled(Model):
         self.parametrisation = architecture.make_parametrisation()
         if not architecture.bias:
             remove_biases(self)
+
+    def step(self, tokens: Int[Tensor, " R"], cache: StackCache) -> Float[Tensor, "R D"]:
+        """Return, for each row, the hidden state that predicts the row's next token."""
+        newest = tokens.view(-1, cache.slots.beams)
+        return self.decoder.step(self.embedding.embed_tgt(newest), cache).flatten(0, 1)
 
     def adjust_initial_values(self) -> None:
         """Rescale the initial values as the parametrisation requires."""

@@ -42,10 +42,8 @@ class ComponentOverrides:
 
 def override(architecture: Architecture, overrides: ComponentOverrides) -> Architecture:
     """Return a copy of the architecture in which `overrides` replaces some components."""
-    replacements = {
-        field.name: getattr(overrides, field.name) for field in dataclasses.fields(overrides)
-    }
-    return dataclasses.replace(architecture, **{name: c for name, c in replacements.items() if c})
+    replacements = {name: component for name, component in vars(overrides).items() if component}
+    return dataclasses.replace(architecture, **replacements)
 
 
 class Transformer(Assembled):
@@ -65,7 +63,6 @@ class Transformer(Assembled):
     """
 
     encoder: Stack
-    decoder: Stack
 
     def __init__(
         self,
@@ -106,14 +103,6 @@ class Transformer(Assembled):
     def start(self, src: Int[Tensor, "B S"], beams: int) -> StackCache:
         """Encode the source; return the decoding cache, with `beams` rows per sentence."""
         return self.decoder.start(self.encode(src), beams)
-
-    def step(self, tokens: Int[Tensor, " R"], cache: StackCache) -> Float[Tensor, "R D"]:
-        """Return, for each row, the hidden state that predicts the row's next token.
-
-        `tokens` has the newest token of each row. The cache stores the token for later steps.
-        """
-        newest = tokens.view(-1, cache.slots.beams)
-        return self.decoder.step(self.embedding.embed_tgt(newest), cache).flatten(0, 1)
 
     def limits(self) -> dict[str, int | None]:
         """Return the largest numbers of source and target tokens that all components accept.
@@ -217,14 +206,6 @@ class DecoderOnly(OneStack):
         return self.stack.start_after(
             self.embedding.embed_src(src), src != PAD, beams, causal=causal
         )
-
-    def step(self, tokens: Int[Tensor, " R"], cache: StackCache) -> Float[Tensor, "R D"]:
-        """Return, for each row, the hidden state that predicts the row's next token.
-
-        `tokens` has the newest token of each row. The cache stores the token for later steps.
-        """
-        newest = tokens.view(-1, cache.slots.beams)
-        return self.stack.step(self.embedding.embed_tgt(newest), cache).flatten(0, 1)
 
     def check_decoding(self) -> None:
         """Check that all components can decode step by step after a source.

@@ -25,19 +25,7 @@ from ablate.config.settle import AUTO, BLEU_TOKENIZERS, bleu_tokenizer
 from ablate.data import BOS, EOS, PAD
 from ablate.data.batching import Batch, Draw, Ids
 from ablate.metric import METRICS, Metric
-from ablate.metric.corpus import (
-    WIDTH,
-    CorpusBleu,
-    CorpusChrf,
-    CorpusScore,
-    Scoring,
-    WordScore,
-    as_in_papers,
-    doubt,
-    order,
-    shared,
-    shared_stems,
-)
+from ablate.metric.corpus import WIDTH, corpus_scores, doubt
 from ablate.model.base import Model, Seq2Seq
 from ablate.search import Search
 from ablate.task import (
@@ -132,19 +120,10 @@ class Translations(TokenScores):
 
     def __init__(self, language: str, *, thorough: bool, tokenize: str = AUTO) -> None:
         super().__init__(thorough=thorough)
-        tokenize = bleu_tokenizer(tokenize, language)
         self.unended = TokenMean()
         self.passes = TokenMean()
-        scores: dict[str, CorpusScore] = {"bleu": CorpusBleu(Scoring(tokenize))}
-        if thorough:
-            scores |= {
-                "bleu_tokenised": CorpusBleu(as_in_papers(language, tokenize)),
-                "chrf": CorpusChrf(),
-                "word_f1": WordScore(shared),
-                "stem_f1": WordScore(shared_stems),
-                "word_order": WordScore(order),
-            }
-        self.scores: Any = nn.ModuleDict(scores)
+        tokenize = bleu_tokenizer(tokenize, language)
+        self.scores: Any = nn.ModuleDict(corpus_scores(language, tokenize, thorough=thorough))
 
     def update(self, model: Model, batch: Batch, search: Search) -> None:
         """Translate the sources of a batch; add the scores, and the nll of the references."""

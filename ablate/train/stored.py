@@ -14,7 +14,6 @@ from ablate.config import leaves
 from ablate.config.construct import construct
 from ablate.config.settle import settle
 from ablate.console import make_console
-from ablate.data import fingerprints_of
 from ablate.record.identity import OUTSIDE, read_source
 from ablate.record.results import RESULT, Result
 from ablate.record.training import Record
@@ -33,7 +32,7 @@ def reuse(config: DictConfig) -> bool:
     settle(config)
     try:
         read_source(config)
-        record = Record(config, fingerprints_of(construct(config.data)), "")
+        record = Record(config, construct(config.data).fingerprints(), "")
     except BdbQuit:  # the user left the debugger
         raise
     except Exception:  # any wrong value, whose fault the checks of the run name

@@ -73,7 +73,6 @@ class Sinusoids(RandomModels):
     farthest: int
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         least = 2 * self.max_length + 1
         if self.farthest < least:
             raise UserError(f"probe.farthest is {self.farthest}: it must be at least {least}")

@@ -3,8 +3,6 @@ import gzip
 import numpy as np
 import pytest
 
-from ablate.data import fingerprint_of_test
-
 PAIRS = [(f"line {i}", f"Zeile {i}") for i in range(30)]
 
 
@@ -72,15 +70,15 @@ def test_a_file_of_groups_names_the_document_of_every_line(tmp_path, write, para
     given = {name: write(tmp_path / name, PAIRS) for name in ("tr", "va", "te")}
     corpus = parallel(given["tr"], validation=given["va"], test=given["te"])
     plain = corpus.fingerprint()
-    assert fingerprint_of_test(corpus, "train") == ""
-    without = fingerprint_of_test(corpus, "test")
+    assert corpus.fingerprint_of_test("train") == ""
+    without = corpus.fingerprint_of_test("test")
     assert corpus.groups("test") is None
     names = [f"document {i // 10}" for i in range(30)]
     (tmp_path / "te.groups").write_text("\n".join(names) + "\n")
     assert corpus.groups("test") == names
     assert corpus.groups("validation") is None
     assert corpus.fingerprint() == plain
-    assert fingerprint_of_test(corpus, "test") not in ("", without)
+    assert corpus.fingerprint_of_test("test") not in ("", without)
 
 
 def test_lines_are_drawn_one_by_one(tmp_path, write, parallel):

@@ -6,7 +6,7 @@ Source: arXiv:1706.03762, section 3.2.2.
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, NotRequired, TypedDict, Unpack
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -24,19 +24,6 @@ from ablate.model.values import Separate as SeparateValues
 from ablate.model.values import Values
 
 SEPARATE = partial(Separate, output="learned")
-
-
-class Attention(TypedDict):
-    """The constructor arguments that self-attention and cross-attention have in common."""
-
-    d_model: int
-    n_heads: int
-    d_head: int
-    kernel: Kernel
-    padding: Padding
-    projections: NotRequired[Callable[..., Projections]]
-    layer: NotRequired[int]
-    query_factor: NotRequired[float]
 
 
 class Stacked(NamedTuple):
@@ -125,7 +112,7 @@ class SelfAttention(MultiHeadAttention):
         causal: bool,
         look_ahead: bool = False,
         values: Values | None = None,
-        **attention: Unpack[Attention],
+        **attention: Any,
     ) -> None:
         super().__init__(**attention)
         self.causal, self.look_ahead = causal, look_ahead

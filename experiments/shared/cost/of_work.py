@@ -40,7 +40,6 @@ class OfWork(Probe):
     seed: int
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.d_model % self.n_heads:
             raise UserError(
                 f"probe.n_heads is {self.n_heads}: it must divide probe.d_model, {self.d_model}"
