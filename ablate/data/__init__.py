@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, ClassVar, NamedTuple, cast
+from typing import BinaryIO, NamedTuple, cast
 
 from ablate.errors import UserError
 from ablate.record.results import Fingerprints
@@ -41,9 +41,6 @@ class Corpus(ABC):
     """A corpus of sentence pairs with named splits; subclasses of `Documents` have documents
     without sources.
     """
-
-    # whether this is a subclass of `ablate.data.Documents`
-    documents: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -175,8 +172,6 @@ class TextLength(NamedTuple):
 
 class Documents(Corpus):
     """A corpus of documents in one language, without source texts."""
-
-    documents: ClassVar[bool] = True
 
     @property
     def languages(self) -> tuple[str, str]:

@@ -43,7 +43,7 @@ def repeated(corpus: Corpus, read: Read) -> Iterator[str]:
     held_out = {s: [*_hashes(corpus, s, read)] for s in corpus.splits if s != "train"}
     wanted = set().union(*held_out.values())
     trained = {text for text in _hashes(corpus, "train", read) if text in wanted}
-    unit = "documents" if corpus.documents else "pairs"
+    unit = "documents" if isinstance(corpus, Documents) else "pairs"
     for split, texts in held_out.items():
         if count := sum(text in trained for text in texts):
             yield (
@@ -119,7 +119,7 @@ def key(corpus: Corpus, scheme: Scheme | Given) -> str:
     tests = filter(None, (corpus.test_fingerprint(s) for s in corpus.splits if s not in TRAINED))
     text = [corpus.fingerprint(), *tests]
     parts = [str(FORMAT), tokenizers.__version__, *text]
-    parts.append(scheme.signature(documents=corpus.documents))
+    parts.append(scheme.signature(documents=isinstance(corpus, Documents)))
     parts += _source_of_user(corpus, scheme)
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 

@@ -8,7 +8,7 @@ from jaxtyping import Int
 from omegaconf import DictConfig
 from torch import Tensor
 
-from ablate.data import BOS, EOS, SEPARATORS, UNK
+from ablate.data import BOS, EOS, SEPARATORS, UNK, Documents
 from ablate.data.tokenizer import Tokenizer
 from ablate.errors import UserError
 from ablate.metric import derived
@@ -103,7 +103,7 @@ def separator_of(job: Job) -> str | None:
     In training, an end token replaces this text. In a corpus without documents, every line is a
     text. The texts of `data=huggingface` and of other packages may have several lines.
     """
-    usual = "file" if job.corpus.documents else "line"
+    usual = "file" if isinstance(job.corpus, Documents) else "line"
     return SEPARATORS[job.config.data.get("documents", usual)]
 
 
