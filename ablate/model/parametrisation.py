@@ -172,7 +172,3 @@ class Mup(Parametrisation):
                     if isinstance(output, nn.Linear):
                         rows = len(output.weight)
                         output.weight.mul_(((rows + self.width) / (rows + self.base)) ** 0.5)
-
-    def extra_repr(self) -> str:
-        """Return the base width, for printed models."""
-        return f"base_width={self.base}"

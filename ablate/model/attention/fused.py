@@ -83,10 +83,6 @@ class Fused(Kernel):
         keep = keep.expand(-1, -1, -1, n_keys)
         return torch.zeros_like(keep, dtype=dtype).masked_fill(~keep, -torch.inf)
 
-    def extra_repr(self) -> str:
-        """Return a note for printed models: which kernel runs on which device."""
-        return f"torch's kernel; on a CPU explicit, with dropout and up to {FEW} keys"
-
 
 Heads = Float[Tensor, "B H N E"]  # queries or keys
 
