@@ -48,10 +48,9 @@ from ablate.report.draw import (
     style,
     svg,
 )
-from ablate.verdict.conclude import conclude
+from ablate.verdict.conclude import LAYER, conclude
 from ablate.verdict.kinds import KINDS
 from ablate.verdict.stored import RULE, Replication, asked_again, at_each_budget, read_contest
-from ablate.verdict.study_checks import LAYER
 from ablate.verdict.types import LARGEST, LEVEL, Combined, Entry, Verdict
 from ablate.words import answer, reasons
 

@@ -234,8 +234,9 @@ def estimate(
     skew = None if plus is None else of_wider(plus, plus - differences)
     if parts is None or parts.shape[1] < 2:
         return Estimate(effect, n, 0, spread, 0.0, skew, scale=scale)
-    sentences = parts.shape[1], spread, sentence_variance(parts)
-    return Estimate(effect, n, *sentences, skew, scale=scale)
+    # never below 0; the part that the variation over seeds already contains is left out
+    of_sentences = max(0.0, components(parts)[1])
+    return Estimate(effect, n, parts.shape[1], spread, of_sentences, skew, scale=scale)
 
 
 def from_arms(estimate: Estimate, arms: EffectNoise | None) -> Estimate:
@@ -251,14 +252,6 @@ def from_arms(estimate: Estimate, arms: EffectNoise | None) -> Estimate:
         return estimate
     variance, effect = float(arms.error(estimate.pairs).variance), estimate.effect + arms.shift
     return replace(estimate, effect=effect, seed_variance=variance, arms=arms)
-
-
-def sentence_variance(parts: Float[np.ndarray, "seeds sentences"]) -> float:
-    """Return the variance of the mean difference that is due to sentences, never below 0.
-
-    The part that the variation over seeds already contains is left out.
-    """
-    return max(0.0, components(parts)[1])
 
 
 def components(parts: Float[np.ndarray, "seeds sentences"]) -> tuple[float, float, float]:

@@ -35,39 +35,27 @@ Noise = Literal["runs", "blocks of text"]
 
 
 @dataclass(frozen=True)
-class Variance:
-    """The variance of a single run of an arm.
-
-    Args:
-        value: the variance.
-        df: degrees of freedom of the variance; infinite if the variance is exact.
-        source: "" if the variance was measured on the arm itself, else its source in words, whose
-            degrees of freedom do not depend on the runs of the arm.
-    """
-
-    value: float
-    df: float
-    source: str = ""
-
-
-@dataclass(frozen=True)
 class Part:
     """One of the independent terms whose sum is the variance of an effect.
 
     Args:
         variance: variance of a run, or of the difference of a pair.
+        df: degrees of freedom of the variance; infinite if the variance is exact.
         weight: the squared weight of the arm.
         runs: number of runs of the arm.
+        fixed: whether the degrees of freedom do not depend on the runs of the arm.
     """
 
-    variance: Variance
+    variance: float
+    df: float
     weight: float
     runs: float
+    fixed: bool = False
 
     @property
     def of_mean(self) -> float:
         """The contribution of this term to the variance of the estimated effect."""
-        return self.variance.value * self.weight / self.runs
+        return self.variance * self.weight / self.runs
 
     def planned(self, runs: int) -> tuple[float, float]:
         """Return the contribution of this term to the variance of a planned effect, and the degrees
@@ -75,8 +63,8 @@ class Part:
 
         `runs` is the planned number of runs of each arm.
         """
-        df = self.variance.df if self.variance.source else float(runs - 1)
-        return self.variance.value * self.weight / runs, df
+        df = self.df if self.fixed else float(runs - 1)
+        return self.variance * self.weight / runs, df
 
 
 @dataclass(frozen=True)
@@ -120,12 +108,12 @@ class MeanDifference:
     @property
     def df(self) -> float:
         """Satterthwaite's degrees of freedom; infinite if all variances are exact."""
-        return _satterthwaite([(part.of_mean, part.variance.df) for part in self.parts])
+        return _satterthwaite([(part.of_mean, part.df) for part in self.parts])
 
     @property
     def seed_variance(self) -> float:
         """The variance that the effect would have with one run of each arm; used for planning."""
-        return sum(part.variance.value * part.weight for part in self.parts)
+        return sum(part.variance * part.weight for part in self.parts)
 
     @property
     def pairs(self) -> int:
@@ -161,7 +149,7 @@ class MeanDifference:
         if self.skewness is not None:
             skew, furthest = correction(sign * self.skewness), t_quantile(FURTHEST, self.df)
             t = uncorrected(t, furthest, skew, self.skewed)
-        return float(t_below(t, self.df))
+        return float(special.ndtr(t) if math.isinf(self.df) else special.stdtr(self.df, t))
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return the two-sided confidence interval at `level`; the interval is infinite if there
@@ -178,13 +166,6 @@ class MeanDifference:
             skew, furthest = correction(sign * self.skewness), t_quantile(FURTHEST, self.df)
             t = corrected(t, furthest, skew, self.skewed)
         return -t * self.error
-
-
-def t_below(t: float, df: float) -> float:
-    """Return the probability that Student's t is below `t`; for infinite `df`, that of the normal
-    distribution.
-    """
-    return float(special.ndtr(t) if math.isinf(df) else special.stdtr(df, t))
 
 
 def t_quantile(p: float, df: float) -> float:
@@ -204,17 +185,20 @@ def _satterthwaite(parts: Sequence[tuple[float, float]]) -> float:
     return 1 / spread if spread else math.inf
 
 
-def variance_of(values: Values, scale: float = 0.0) -> Variance | None:
-    """Return the variance of the runs of an arm; None for fewer than two runs.
+def part_of(values: Values, weight: float = 1.0, scale: float = 0.0) -> Part | None:
+    """Return the part of an arm in the variance of an effect; None for fewer than two runs.
 
-    `scale` is the largest number from which the values were computed. It decides which differences
-    are rounding errors; by default, the largest value does.
+    Args:
+        values: the runs of the arm.
+        weight: the squared weight of the arm.
+        scale: the largest number from which the values were computed. It decides which differences
+            are rounding errors; by default, the largest value does.
     """
-    if len(values) < 2:
+    n = len(values)
+    if n < 2:
         return None
-    if at_most(float(np.ptp(values)), 0.0, max(scale, largest(values))):
-        return Variance(0.0, float(len(values) - 1))
-    return Variance(float(values.var(ddof=1)), float(len(values) - 1))
+    alike = at_most(float(np.ptp(values)), 0.0, max(scale, largest(values)))
+    return Part(0.0 if alike else float(values.var(ddof=1)), n - 1.0, weight, float(n))
 
 
 def largest(values: Values) -> float:
@@ -239,11 +223,10 @@ def contrast(arms: Sequence[Values], weights: Sequence[float], method: str) -> M
     terms = [w * float(arm.mean()) for w, arm in zip(weights, arms, strict=True)]
     scale = max(map(abs, terms))
     effect = difference(sum(terms), 0.0, scale)
-    variances = [variance for arm in arms if (variance := variance_of(arm)) is not None]
-    if len(variances) < len(arms):
+    each = zip(arms, weights, strict=True)
+    parts = tuple(part for arm, w in each if (part := part_of(arm, w**2)))
+    if len(parts) < len(arms):
         return MeanDifference(effect, (), method, counts, scale=scale)
-    each = zip(variances, weights, counts, strict=True)
-    parts = tuple(Part(variance, w**2, float(runs)) for variance, w, runs in each)
     orders = math.lgamma(sum(counts) + 1) - sum(math.lgamma(runs + 1) for runs in counts)
     widest = int(np.argmax([part.of_mean for part in parts]))
     skew = math.copysign(1.0, weights[widest]) * skewness(arms[widest])
@@ -263,8 +246,8 @@ def mean_of(values: Values, method: str, scale: float) -> MeanDifference:
     if not n:
         return MeanDifference(math.nan, (), method, (0,))
     scale = max(scale, largest(values))
-    variance = variance_of(values, scale)
-    parts = () if variance is None else (Part(variance, 1.0, float(n)),)
+    part = part_of(values, scale=scale)
+    parts = (part,) if part else ()
     effect = difference(float(values.mean()), 0.0, scale)
     return MeanDifference(effect, parts, method, (n,), 0.5**n, skewness(values), n, scale)
 
@@ -286,8 +269,7 @@ def slope(x: Values, y: Values, method: str) -> MeanDifference:
         return MeanDifference(effect, (), method, (n,), scale=scale)
     exact = at_most(float(np.ptp(rest)), 0.0, largest(y))
     squares = 0.0 if exact else float((rest**2).sum())
-    variance = Variance(squares / (n - 2) * n / spread, float(n - 2))
     _, counts = np.unique(x, return_counts=True)
     orders = math.lgamma(n + 1) - sum(math.lgamma(count + 1) for count in counts.tolist())
-    parts = (Part(variance, 1.0, float(n)),)
+    parts = (Part(squares / (n - 2) * n / spread, n - 2.0, 1.0, float(n)),)
     return MeanDifference(effect, parts, method, (n,), math.exp(-orders), scale=scale)

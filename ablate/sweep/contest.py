@@ -17,7 +17,7 @@ from ablate.record.files import write_json
 from ablate.sweep.cell import plain_study
 from ablate.sweep.load import from_folder
 from ablate.sweep.runs import composed
-from ablate.verdict.conclude import conclude
+from ablate.verdict.conclude import conclude, load_evidence
 from ablate.verdict.stored import (
     RESULT,
     Short,
@@ -25,7 +25,6 @@ from ablate.verdict.stored import (
     replications,
     used_replicate,
 )
-from ablate.verdict.study_checks import load_evidence
 from ablate.verdict.types import Entry
 from ablate.words.answer import effect_text, graded
 

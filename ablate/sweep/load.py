@@ -19,7 +19,7 @@ from ablate.evidence.gather import SCREENING, curve_of, gather, training_curve_o
 from ablate.evidence.outcome import Curve, by_label
 from ablate.record.files import check_links
 from ablate.record.results import folders_of, read_links, read_result, say
-from ablate.verdict.study_checks import load_evidence
+from ablate.verdict.conclude import load_evidence
 
 if TYPE_CHECKING:
     import pandas

@@ -45,9 +45,8 @@ from ablate.record.results import key as text_key
 from ablate.record.results import makes_arms, value_text
 from ablate.sweep.cell import SEED, Cell, first_of_each, plain_study, without_seed
 from ablate.sweep.compose import PlannedSweep, compose
-from ablate.verdict.conclude import check_looks
+from ablate.verdict.conclude import check_study
 from ablate.verdict.sides import ContrastError, slope
-from ablate.verdict.study_checks import check_study
 
 USUAL_NAME = "run"
 SOURCE = "the options that the command compares"
@@ -321,7 +320,6 @@ def checked(config: DictConfig) -> Study | None:
     settle(config)
     if study is not None:
         check_study(study)
-        check_looks(study)
     else:
         ask(config)
     return study

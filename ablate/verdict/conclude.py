@@ -20,27 +20,29 @@ separately at each budget: the two verdicts share runs, but answer different que
 Source: Lan, Simon & Halperin 1982, Sequential Analysis 1, 207 (conditional power).
 """
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
+from itertools import product
+from pathlib import Path
 from typing import Any, cast
 
 from scipy.special import ndtr, ndtri
 
 from ablate.config.labels import use_labels
 from ablate.config.study import Levels, Study
-from ablate.errors import UserError
-from ablate.evidence.checks import Registration
+from ablate.errors import UserError, likely
+from ablate.evidence.checks import ABOUT, Registration, check_kept
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import STATUSES, Run, by_label, reason, spread
 from ablate.evidence.registration import ENOUGH, departures, planned_looks, split_claims
-from ablate.phrases import name_of
+from ablate.phrases import listed, name_of
 from ablate.stats import at_most
 from ablate.stats.corrections import nominal, spent
 from ablate.verdict.caveats import caveats
 from ablate.verdict.floor import FEWEST
 from ablate.verdict.judge import Decided, Judged, decide, judge, make_undecided, older_runs
 from ablate.verdict.kind import Finding
-from ablate.verdict.kinds import kind_of
+from ablate.verdict.kinds import KINDS, kind_of
 from ablate.verdict.sides import has, steps_of
 from ablate.verdict.types import (
     INCONCLUSIVE,
@@ -75,6 +77,14 @@ RULE = 2  # of the error of an effect: docs/explanation/statistics.md; 1 if verd
 UNREGISTERED = Registration(hash="", time=0.0, earlier=[], looks=0)
 LEAST = 4  # smallest number of seeds at the first of several interim analyses
 FUTILE = 0.1  # conditional power below which a claim is not continued
+# keys of a claim, and the kinds that use them
+USES = {
+    "loses": tuple(name for name, kind in KINDS.items() if kind.controlled),
+    "cannot": ("superiority", "exact"),  # a claim that an arm cannot do something
+    "minus": tuple(name for name in KINDS if name not in ("exact", "stability")),
+    "predicted": ("equivalence", "superiority"),
+}
+LAYER = "layer"  # axis of a figure of gradient norms
 
 
 def conclude(evidence: Evidence) -> Verdict:
@@ -187,18 +197,6 @@ def _arm(label: str, runs: list[Run], asked: Set[str]) -> Arm:
     return cast(Arm, entry)
 
 
-def check_looks(study: Study) -> None:
-    """Raise UserError if a study plans interim analyses with too few seeds."""
-    looks, seeds = study.get("looks"), study["seeds"]
-    if looks is None or looks == 1:
-        return
-    if looks < 1 or seeds < ENOUGH or planned_looks(study)[0] < LEAST:
-        raise UserError(
-            f"study.looks={looks} (number of analyses) with {seeds} seeds: 2 or more need {ENOUGH} "
-            f"seeds, and {LEAST} of them at the first analysis"
-        )
-
-
 def needed(evidence: Evidence) -> list[Levels]:
     """Judge a study, and return the levels of the arms that continue after an interim analysis."""
     budgets = [evidence, *([evidence.short] if evidence.short else [])]
@@ -281,3 +279,117 @@ def both(
         steps = steps_of(late.finding.runs, "budget.steps", evidence.regime["steps"])
         combined.append({**entry, "steps": steps, "learning": late.learning, "short": answer})
     return combined
+
+
+def load_evidence(folder: Path) -> Evidence:
+    """Read the evidence of a study, and check that it is complete and can be judged.
+
+    Raises:
+        UserError: a file is missing, damaged or malformed, or was changed after its digest was
+            stored in study.json (its seal); runs that the analysis log names are missing; or no
+            rule can decide a claim. The message names the file.
+    """
+    evidence = Evidence.load(folder)
+    check_kept(folder, evidence)
+    try:
+        check_study(evidence.study)
+    except UserError as error:
+        raise UserError(f"{folder / ABOUT}: {error}") from None
+    return evidence
+
+
+def check_study(study: Study) -> None:
+    """Raise UserError for a study with an invalid value, or with a claim that no rule can
+    decide.
+    """
+    for problem in _problems(study):
+        raise UserError(f"study{problem}")
+
+
+def _problems(study: Any) -> Iterator[str]:
+    """Yield what is wrong with a study, after the path of the wrong part within the study."""
+    factors, seeds = study["factors"], study["seeds"]
+    looks = 1 if study.get("looks") is None else study["looks"]
+    for key in ("claims", "factors"):
+        if not study[key]:
+            yield f".{key}=[]: it must not be empty"
+    if looks < 1 or (looks > 1 and (seeds < ENOUGH or planned_looks(study)[0] < LEAST)):
+        yield (
+            f".looks={looks} (number of analyses) with {seeds} seeds: 2 or more need {ENOUGH} "
+            f"seeds, and {LEAST} of them at the first analysis"
+        )
+    for number, figure in enumerate(study.get("figures", []), start=1):
+        levels = {figure["over"], *figure["where"]} - {LAYER}
+        yield from (f".figures, number {number}{x}" for x in _levels(levels, factors))
+    if match := study.get("match"):  # all other arms are matched to one arm
+        if not match["to"] or not match["to"].keys() <= {*factors}:
+            yield f".match: to={match['to']}; it must give levels of factors: {', '.join(factors)}"
+        if (key := match["key"]) in factors:
+            yield f".match: {key} is a factor, so it cannot be set by the match; choose another key"
+    names = [name_of(claim) for claim in study["claims"]]
+    yield from (f".{problem}" for problem in _of_design(study))
+    for claim, name in zip(study["claims"], names, strict=True):
+        place = f".claims, {claim['id']}: "
+        if names.count(name) > 1:
+            reading = claim.get("reading", "")
+            yield f"{place}two claims have this id and reading={reading!r}; change one of them"
+        yield from (f"{place}{problem}" for problem in _of_claim(claim, factors))
+
+
+def _of_claim(claim: Any, factors: list[str]) -> Iterator[str]:
+    kind, margin = claim["kind"], claim["margin"]
+    if not claim["source"]:
+        yield "source is empty; name the document and its section, or the paper"
+    if margin > 0 and not claim["margin_reason"]:
+        yield f"margin={margin} has no margin_reason; state why smaller differences do not matter"
+    for part in ("where", "treatment", "baseline", "minus", "loses"):
+        yield from (f"{part}{problem}" for problem in _levels(claim.get(part, {}), factors))
+    yield from _together(claim)
+    for key, kinds in USES.items():
+        if claim.get(key) and kind not in kinds:
+            which = f"the key `{key}`, which is for {listed([*kinds])}"
+            yield f"kind={kind} does not use {which}: remove it"
+    yield from kind_of(claim).problems(claim, factors)
+
+
+def _of_design(study: Any) -> Iterator[str]:
+    """Yield what is wrong with a study of combinations, whose claims compare two levels of a
+    factor, over all recipes.
+    """
+    if not study.get("design"):
+        return
+    yield from (
+        f"{key} has no meaning for design=combinations; remove it"
+        for key in ("tune", "match", "screen")
+        if study.get(key)
+    )
+    for claim in study["claims"]:
+        keys = [key for key in ("where", "minus", "over", "loses") if claim.get(key)]
+        factors = {*claim["treatment"], *claim["baseline"]}
+        compares = len(factors) == 1 and factors <= {*study["levels"]}
+        if keys or not compares or claim["kind"] in ("exact", "trend"):
+            yield (
+                f"claims, {claim['id']}: with design=combinations a claim compares two levels of "
+                f"one of {', '.join(study['levels'])} over all recipes; it is no trend, not exact, "
+                "and has no where, minus, over or loses"
+            )
+
+
+def _levels(levels: Iterable[str], factors: list[str]) -> Iterator[str]:
+    """Yield what is wrong with the factors of some levels."""
+    for key in levels:
+        if key not in factors:
+            yield f" names {key}, which is not a factor of the study; {likely(key, factors)}"
+
+
+def _together(claim: Any) -> Iterator[str]:
+    """Yield the contradictions between levels that apply to the same run."""
+    arms = {name: claim[name] for name in ("treatment", "baseline")}
+    arms["over"] = {claim["over"]: "every level"} if claim["over"] else {}
+    for part, (other, levels) in product(("where", "minus"), arms.items()):
+        for key in claim[part].keys() & levels.keys():
+            if claim[part][key] != levels[key]:
+                yield (
+                    f"{part} has {key}={claim[part][key]}, but {other} has {key}={levels[key]}; "
+                    "remove the level from one of them"
+                )

@@ -34,7 +34,7 @@ from ablate.stats.combinations.effects import (
 )
 from ablate.stats.combinations.interaction import interaction, strongest_pairs
 from ablate.stats.combinations.tuned import best_rate, predict, tuned_effects
-from ablate.stats.means import MeanDifference, Noise, Part, Variance
+from ablate.stats.means import MeanDifference, Noise, Part
 from ablate.stats.rates import Rates
 from ablate.verdict.contrast import contributions_to
 from ablate.verdict.floor import has_learned
@@ -164,10 +164,9 @@ def _effect(claim: Question, design: Combinations, evidence: Evidence) -> MeanDi
     if not math.isfinite(effect + variance):
         return MeanDifference(math.nan, (), COMBINATIONS, counts)
     runs = len(data.scores)
-    parts = (
-        Part(Variance(variance * runs, float(estimates.df.min()), COMBINATIONS), 1.0, float(runs)),
-    )
-    return MeanDifference(effect, parts, COMBINATIONS, counts, noise=noise_of(data))
+    df = float(estimates.df.min())
+    part = Part(variance * runs, df, weight=1.0, runs=float(runs), fixed=True)
+    return MeanDifference(effect, (part,), COMBINATIONS, counts, noise=noise_of(data))
 
 
 def noise_of(data: Scored) -> tuple[Noise, ...]:

@@ -16,8 +16,8 @@ from scipy import special, stats
 
 from ablate.stats.corrections import ALLOWANCE, FACTOR, FURTHEST
 from ablate.stats.moderated import arm_noise
+from ablate.verdict.conclude import load_evidence
 from ablate.verdict.contrast import scores_of
-from ablate.verdict.study_checks import load_evidence
 from lab.calibration.shapes import (
     RATIO,
     SHAPES,

@@ -4,7 +4,7 @@ import pytest
 
 from ablate.config.combinations import plan_of, recipes
 from ablate.errors import UserError
-from ablate.verdict.study_checks import check_study
+from ablate.verdict.conclude import check_study
 from hydra_plugins.ablate_plugins import with_recipes
 
 DESIGN = {

@@ -13,7 +13,7 @@ from ablate.config import CONF, option_file, option_folders
 from ablate.config.check import check
 from ablate.config.screen import expand
 from ablate.sweep.cell import plain_study
-from ablate.verdict.study_checks import check_study
+from ablate.verdict.conclude import check_study
 
 from ..experiments import EXPERIMENTS, NAMES, QUICK, case
 

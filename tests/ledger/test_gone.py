@@ -11,7 +11,7 @@ from ablate.errors import UserError
 from ablate.evidence.checks import ANALYSIS_LOG, MANIFEST, read_manifest
 from ablate.evidence.folder import Evidence
 from ablate.ledger.text import limits, read_entries
-from ablate.verdict.study_checks import load_evidence
+from ablate.verdict.conclude import load_evidence
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 STUDIES = ["memorising", "worked_examples"]  # trained, trained, without training

@@ -3,7 +3,7 @@
 import pytest
 
 from ablate.errors import UserError
-from ablate.verdict.study_checks import check_study
+from ablate.verdict.conclude import check_study
 
 TUNE = {
     **{"key": "optimizer.lr", "values": [1, 2], "seeds": [9]},

@@ -14,8 +14,7 @@ from ablate.evidence.checks import ANALYSIS_LOG, PARTS, read_parts, write_about
 from ablate.evidence.folder import Evidence, bleu
 from ablate.evidence.gather import _origin, kept, training_curve_of, tuning_run
 from ablate.evidence.outcome import value
-from ablate.verdict.conclude import conclude
-from ablate.verdict.study_checks import load_evidence
+from ablate.verdict.conclude import conclude, load_evidence
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 

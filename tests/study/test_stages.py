@@ -5,7 +5,7 @@ import pytest
 
 from ablate.errors import UserError
 from ablate.evidence.registration import planned_looks
-from ablate.verdict.conclude import check_looks, conclude, conditional_power, needed
+from ablate.verdict.conclude import check_study, conclude, conditional_power, needed
 
 from .conftest import codes, only
 
@@ -19,7 +19,7 @@ OFF = (0.3, -0.3, 0.1, -0.1)  # of an arm that goes nowhere
 )
 def test_looks_lie_evenly(claim, seeds, looks, ends):
     study = {"seeds": seeds, "looks": looks, "claims": [claim()]}
-    check_looks(study)
+    check_study({"factors": ["model/residual"], **study})
     assert planned_looks(study) == ends
     assert planned_looks({**study, "claims": [claim(kind="exact")]})[-1] == seeds
 
@@ -27,7 +27,9 @@ def test_looks_lie_evenly(claim, seeds, looks, ends):
 @pytest.mark.parametrize(("seeds", "looks"), [(9, 2), (10, 4)])
 def test_looks_at_too_few_seeds_are_refused(claim, seeds, looks):
     with pytest.raises(UserError, match=f"looks={looks}"):
-        check_looks({"seeds": seeds, "looks": looks, "claims": [claim()]})
+        check_study(
+            {"factors": ["model/residual"], "seeds": seeds, "looks": looks, "claims": [claim()]}
+        )
 
 
 def test_conditional_power_is_that_of_simulated_trends():

@@ -254,14 +254,10 @@ def additive(runs: Runs) -> LeastSquares:
     """Return the model in which the effects of all levels add up; its terms after the first are
     the changes of `runs`.
     """
-    return LeastSquares(_columns(runs), runs.recipe, runs.recipes)
-
-
-def _columns(runs: Runs, without: int | None = None) -> Columns:
-    factors = sorted({change.factor for change in runs.changes} - {without})
+    factors = sorted({change.factor for change in runs.changes})
     intercept = np.ones((len(runs.levels), 1))
     parts = (intercept, *map(runs.dummies, factors), runs.rates(), runs.thirds())
-    return np.concatenate(parts, 1)
+    return LeastSquares(np.concatenate(parts, 1), runs.recipe, runs.recipes)
 
 
 def average_effects(runs: Runs, scores: Scores) -> Estimates:
