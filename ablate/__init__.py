@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from ablate.model.base import Model
+    from ablate.model import Model
     from ablate.referee.compare import Comparison
 
 __version__ = "1.0.0"

@@ -18,7 +18,8 @@ from ablate.data.packed import PackedData
 from ablate.data.toy import Toy
 from ablate.errors import UserError
 from ablate.loss import CrossEntropy
-from ablate.model.base import Causal, Model, attention_weights, check_weights
+from ablate.model import Causal, Model
+from ablate.model.attention import attention_weights, check_weights
 from ablate.model.layers import product_counter
 from ablate.model.transformer import Transformer
 

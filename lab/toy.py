@@ -7,8 +7,7 @@ import argparse
 from collections.abc import Iterable
 
 from ablate.cli.parser import Parser
-from ablate.data.toy import MIREL, SODAK
-from ablate.data.toy.grammar import Sentence
+from ablate.data.toy.grammar import MIREL, SODAK, Sentence
 from ablate.data.toy.lexicon import Token
 from lab.command import main
 from lab.constructions import CONSTRUCTIONS, Construction

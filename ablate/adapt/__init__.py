@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 
 from ablate.errors import UserError
-from ablate.model.base import Model
+from ablate.model import Model
 from ablate.model.head import LinearHead
 
 

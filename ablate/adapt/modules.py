@@ -11,10 +11,9 @@ from torch.nn.utils import parametrize
 from ablate.adapt import Adapt, chosen
 from ablate.config.limits import Count
 from ablate.errors import UserError
-from ablate.model import Cache
+from ablate.model import Cache, Model
 from ablate.model.attention import Bias, Kernel, Keys, Outputs, Queries, Values, with_more_keys
 from ablate.model.attention.multi_head import MultiHeadAttention
-from ablate.model.base import Model
 from ablate.model.layers import Linear
 from ablate.model.padding import Mask
 from ablate.model.parametrisation import FanIn, parametrisation_of

@@ -28,7 +28,7 @@ INTERFACES = {
     "data": "ablate.data.Corpus",
     "tokenizer": "ablate.data.scheme.Scheme",
     "task": "ablate.task.Task",
-    "model": "ablate.model.base.Model",
+    "model": "ablate.model.Model",
     "initial": "ablate.initial.Initial",
     "adapt": "ablate.adapt.Adapt",
     "loss": "ablate.loss.Loss",

@@ -191,7 +191,7 @@ class Documents(Corpus):
             UserError: the split does not exist, or its text is not usable.
         """
 
-    def texts(self, split: str) -> Iterator[str]:
+    def document_texts(self, split: str) -> Iterator[str]:
         """Yield the whole text of every document of a split."""
         parts = []
         for text, end in self.segments(split):
@@ -202,7 +202,7 @@ class Documents(Corpus):
 
     def read(self, split: str) -> Pairs:
         """Return all documents of a split in memory, each with an empty source."""
-        texts = [*self.texts(split)]
+        texts = [*self.document_texts(split)]
         return Pairs([""] * len(texts), texts)
 
 

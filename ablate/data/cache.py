@@ -54,7 +54,7 @@ def repeated(corpus: Corpus, read: Read) -> Iterator[str]:
 
 def _hashes(corpus: Corpus, split: str, read: Read) -> Iterator[int]:
     if isinstance(corpus, Documents):
-        yield from (hash(text) for text in corpus.texts(split) if len(text) >= SHORT)
+        yield from (hash(text) for text in corpus.document_texts(split) if len(text) >= SHORT)
     else:
         for src, tgt in zip(*read(split), strict=True):
             yield hash((src.strip(), tgt.strip()))

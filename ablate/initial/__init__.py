@@ -17,7 +17,7 @@ from ablate.config.limits import OneOf
 from ablate.data import opened, stream_lines
 from ablate.data.tokenizer import Tokenizer, Tokenizers
 from ablate.errors import UserError
-from ablate.model.base import Model
+from ablate.model import Model
 from ablate.model.embedding import Table
 from ablate.process import stream
 from ablate.record.files import check_links, digest_of, load_weights
@@ -122,7 +122,7 @@ def fill(module: nn.Module, name: str, parameter: Tensor, generator: torch.Gener
 
 def _is_chosen(module: nn.Module, parameter: Tensor) -> bool:
     """Return whether the constructor of a module that is none of torch's has set all values of a
-    parameter to one number; NaN is none (`ablate.model.base.Undrawn`).
+    parameter to one number; NaN is none (`ablate.model.Undrawn`).
     """
     library = [x.__module__.startswith("torch.") and x is not nn.Module for x in type(module).mro()]
     return not any(library) and bool((parameter == parameter.flatten()[:1]).all())

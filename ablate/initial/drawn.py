@@ -11,7 +11,7 @@ from ablate.config.limits import OneOf, Range
 from ablate.data.tokenizer import Tokenizers
 from ablate.errors import UserError
 from ablate.initial import Initial, adjust, fill, initialise
-from ablate.model.base import Model
+from ablate.model import Model
 from ablate.model.embedding import Table
 from ablate.model.parametrisation import parametrisation_of
 from ablate.model.projections import Identity, Repeated

@@ -1,20 +1,19 @@
 """The architecture of Transformers: sizes, factories of components, and how they are assembled."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from ablate.config.construct import Arguments
 from ablate.config.limits import Count, OneOf
 from ablate.errors import UserError
-from ablate.model import WITHOUT_CAUSAL_MASK
+from ablate.model import WITHOUT_CAUSAL_MASK, Model
 from ablate.model.attention import Kernel
-from ablate.model.attention.multi_head import CrossAttention, SelfAttention
-from ablate.model.base import Model
+from ablate.model.attention.multi_head import CrossAttention, MultiHeadAttention, SelfAttention
 from ablate.model.block import Block
 from ablate.model.embedding import Embedding, Table
 from ablate.model.feed_forward import FeedForward
@@ -250,6 +249,23 @@ class Assembled(Model):
         if not architecture.bias:
             remove_biases(self)
 
+    def attentions(self) -> Iterator[tuple[str, Kernel]]:
+        """Yield each attention's name, such as "decoder.0.cross", and its kernel.
+
+        A layer whose weights are shared occurs once.
+        """
+        for stack, part in stacks_of(self):
+            for name, module in part.layers.named_modules():
+                if isinstance(module, MultiHeadAttention):
+                    number, kind = name.split(".")[:2]
+                    yield f"{stack}.{number}.{kind.removesuffix('_attention')}", module.kernel
+
+    def layers(self) -> Iterator[tuple[str, list[nn.Parameter]]]:
+        """Yield each layer's name, such as "encoder.0", and the list of its parameters."""
+        for stack, part in stacks_of(self):
+            for number, parameters in enumerate(part.parameters_by_layer()):
+                yield f"{stack}.{number}", parameters
+
     def step(self, tokens: Int[Tensor, " R"], cache: StackCache) -> Float[Tensor, "R D"]:
         """Return, for each row, the hidden state that predicts the row's next token."""
         newest = tokens.view(-1, cache.slots.beams)
@@ -258,3 +274,10 @@ class Assembled(Model):
     def adjust_initial_values(self) -> None:
         """Rescale the initial values as the parametrisation requires."""
         self.parametrisation.adjust(self)
+
+
+def stacks_of(model: Model) -> Iterator[tuple[str, Stack]]:
+    """Yield the name of each stack of Transformer layers in a model, and the stack."""
+    for name, part in model.named_children():
+        if isinstance(part, Stack):
+            yield name, part

@@ -28,8 +28,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from ablate.config.limits import Count, OneOf
 from ablate.data import PAD
 from ablate.errors import UserError
-from ablate.model import Cache
-from ablate.model.base import Model, Seq2Seq
+from ablate.model import Cache, Model, Seq2Seq
 from ablate.model.embedding import Embedding
 from ablate.model.head import LinearHead
 from ablate.model.layers import Dropout, Linear, Rate

@@ -14,11 +14,10 @@ from torch import Tensor
 from ablate.config.limits import Count
 from ablate.data import PAD
 from ablate.errors import UserError
-from ablate.model import Law
+from ablate.model import Bidirectional, Causal, CausalDocuments, Law, Seq2Seq
 from ablate.model.architecture import Architecture, Assembled
 from ablate.model.attention import Kernel
 from ablate.model.attention.multi_head import MultiHeadAttention
-from ablate.model.base import Bidirectional, Causal, CausalDocuments, Seq2Seq
 from ablate.model.norm import Norm
 from ablate.model.padding import Padding
 from ablate.model.position import Position

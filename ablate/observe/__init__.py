@@ -13,7 +13,7 @@ from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.trainer.states import TrainerFn
 from torch import Tensor, nn
 
-from ablate.model.base import Model
+from ablate.model import Model
 from ablate.model.residual import Apply, Residual
 
 

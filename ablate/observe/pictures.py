@@ -20,7 +20,8 @@ from ablate.data import PAD
 from ablate.data.batching import Batch
 from ablate.data.module import TextData
 from ablate.data.tokenizer import Tokenizers
-from ablate.model.base import Model, attention_weights, texts
+from ablate.model import Model, texts
+from ablate.model.attention import attention_weights
 from ablate.model.stack import Stack
 
 HEADS = 4  # number of heads shown for each attention

@@ -19,8 +19,8 @@ from ablate.config.limits import Count, OneOf
 from ablate.data import EOS, PAD
 from ablate.errors import UserError
 from ablate.loss import CrossEntropy
+from ablate.model import Model, Seq2Seq
 from ablate.model.attention.multi_head import MultiHeadAttention
-from ablate.model.base import Model, Seq2Seq
 from ablate.model.embedding import Table
 from ablate.model.stack import LayerContext
 from ablate.model.transformer import Transformer

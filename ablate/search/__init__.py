@@ -14,7 +14,7 @@ from ablate.data import BOS, EOS, PAD, UNK
 
 @runtime_checkable
 class Model(Protocol):
-    """A model that decodes step by step, such as `ablate.model.base.Model`."""
+    """A model that decodes step by step, such as `ablate.model.Model`."""
 
     def start(self, src: Int[Tensor, "B S"], beams: int) -> Any:
         """Return the decoding cache, with `beams` rows for each source.

@@ -27,7 +27,7 @@ from ablate.errors import UserError, suggestion
 from ablate.evidence.outcome import UNSTABLE, VAL_NLL, threshold
 from ablate.initial import weights_fingerprint
 from ablate.metric import derived_names
-from ablate.model.base import Model
+from ablate.model import Model
 from ablate.model.residual import Residual
 from ablate.observe import NAMES
 from ablate.optimizer import make_optimizer

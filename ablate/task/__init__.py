@@ -15,7 +15,7 @@ from ablate.data import TextLength
 from ablate.data.batching import Batch, Draw, Ids
 from ablate.data.tokenizer import Tokenizers
 from ablate.metric import Metric
-from ablate.model.base import Model
+from ablate.model import Model
 from ablate.model.head import Head
 from ablate.search import Search
 

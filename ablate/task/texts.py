@@ -15,7 +15,7 @@ from ablate.data.batching import Batch, Draw, Ids
 from ablate.data.tokenizer import Tokenizers
 from ablate.errors import UserError
 from ablate.metric import METRICS, Metric
-from ablate.model.base import Bidirectional, Causal, CausalDocuments, Model, Seq2Seq
+from ablate.model import Bidirectional, Causal, CausalDocuments, Model, Seq2Seq
 from ablate.search import Search
 from ablate.task import Task, TokenScores, of_all_processes, predictions, shifted, tensors
 

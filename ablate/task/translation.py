@@ -26,7 +26,7 @@ from ablate.data import BOS, EOS, PAD
 from ablate.data.batching import Batch, Draw, Ids
 from ablate.metric import METRICS, Metric
 from ablate.metric.corpus import WIDTH, corpus_scores, doubt
-from ablate.model.base import Model, Seq2Seq
+from ablate.model import Model, Seq2Seq
 from ablate.search import Search
 from ablate.task import (
     Task,

@@ -31,7 +31,7 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from ablate.config.construct import construct
 from ablate.loss import Law as LossLaw
-from ablate.model.base import Model
+from ablate.model import Model
 from ablate.optimizer import make_optimizer
 from ablate.testing.model import EVERY, LAWS, Level, built, levels, model_config
 

@@ -25,8 +25,7 @@ from ablate.config import CONF
 from ablate.data import PAD
 from ablate.errors import UserError
 from ablate.initial import initialise
-from ablate.model import Law
-from ablate.model.base import Model, Seq2Seq, build
+from ablate.model import Law, Model, Seq2Seq, build
 from ablate.record.results import value_text
 
 VOCAB = 20

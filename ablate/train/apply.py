@@ -12,7 +12,7 @@ from ablate.data import BOS, EOS, SEPARATORS, UNK, Documents
 from ablate.data.tokenizer import Tokenizer
 from ablate.errors import UserError
 from ablate.metric import derived
-from ablate.model.base import Model
+from ablate.model import Model
 from ablate.process import seed_of
 from ablate.record.results import Result
 from ablate.record.training import Record

@@ -29,7 +29,7 @@ from ablate.errors import UserError
 from ablate.initial import Initial
 from ablate.loss import Loss
 from ablate.metric import SplitMetric
-from ablate.model.base import CausalDocuments, Model, Seq2Seq, build
+from ablate.model import CausalDocuments, Model, Seq2Seq, build
 from ablate.optimizer import Factory, Schedule, make_optimizer
 from ablate.process import seed_of
 from ablate.search import Search

@@ -17,7 +17,8 @@ from ablate import process
 from ablate.data.batching import Batch
 from ablate.data.module import TextData
 from ablate.errors import UserError
-from ablate.model.base import Model, stacks_of
+from ablate.model import Model
+from ablate.model.architecture import stacks_of
 from ablate.observe import LayerGradients, Sublayers
 from ablate.optimizer import make_optimizer
 from ablate.task import Evaluation, Text

@@ -30,7 +30,7 @@ from ablate.data import EOS, PAD, Corpus, check_split, stream_lines
 from ablate.data.tokenizer import Given, Tokenizers
 from ablate.errors import UserError, class_and_line, first_line
 from ablate.initial import initialise
-from ablate.model.base import Model, build
+from ablate.model import Model, build
 from ablate.model.layers import choose_products
 from ablate.process import keep_memory, seed_of
 from ablate.record.files import check_links, load_weights

@@ -23,7 +23,7 @@ from pytorch_lightning.trainer.states import TrainerFn
 from ablate.config.settle import SHORT
 from ablate.data.module import TextData
 from ablate.errors import UserError
-from ablate.model.base import Model
+from ablate.model import Model
 from ablate.model.layers import choose_products
 from ablate.optimizer import Schedule, make_optimizer
 from ablate.process import keep_memory, seed_dropout, seed_of

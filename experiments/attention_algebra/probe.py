@@ -18,9 +18,8 @@ from torch import Tensor
 
 from ablate.config.limits import Range
 from ablate.errors import UserError
-from ablate.model.attention import Kernel, Uniform
+from ablate.model.attention import Kernel, Uniform, weights_of
 from ablate.model.attention.multi_head import CrossAttention, MultiHeadAttention, SelfAttention
-from ablate.model.base import weights_of
 from ablate.model.padding import Mask
 from ablate.model.transformer import Transformer
 from experiments.shared.probe import attention_loops as loops

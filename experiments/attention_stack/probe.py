@@ -15,8 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ablate.model.attention import Kernel
-from ablate.model.base import weights_of
+from ablate.model.attention import Kernel, weights_of
 from ablate.model.stack import Stack
 from ablate.model.transformer import Transformer
 from experiments.shared.measure.kernels import hooked

@@ -17,7 +17,8 @@ from torch import Tensor
 
 from ablate.data import PAD
 from ablate.errors import UserError
-from ablate.model.base import Seq2Seq, attention_weights
+from ablate.model import Seq2Seq
+from ablate.model.attention import attention_weights
 from ablate.model.transformer import Transformer
 from ablate.probe import random_sentences
 from experiments.shared.probe.draws import Measured, RandomModels, moved

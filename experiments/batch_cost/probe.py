@@ -22,7 +22,7 @@ from torch import Tensor
 from ablate.config.limits import Count, OneOf
 from ablate.data import EOS, PAD, Corpus
 from ablate.data.batching import Sizes, training_batches
-from ablate.model.base import Model, Seq2Seq
+from ablate.model import Model, Seq2Seq
 from experiments.masks_2.training_batches import ids
 from experiments.shared.cost.counting import counted
 from experiments.shared.cost.seconds import median_seconds

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ablate.errors import UserError
+from ablate.model.attention import weights_of
 from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.fused import Fused
 from ablate.model.attention.multi_head import (
@@ -23,7 +24,6 @@ from ablate.model.attention.multi_head import (
     MultiHeadAttention,
     SelfAttention,
 )
-from ablate.model.base import weights_of
 from ablate.model.feed_forward import FeedForward, PositionWise
 from ablate.model.layers import Linear
 from ablate.model.norm import LayerNorm, Norm

@@ -19,7 +19,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from ablate.model.base import Seq2Seq
+from ablate.model import Seq2Seq
 from ablate.model.transformer import Transformer
 from experiments.dataflow.wires import (
     SUBLAYERS,

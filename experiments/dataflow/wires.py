@@ -14,8 +14,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ablate.errors import UserError
+from ablate.model import Seq2Seq
 from ablate.model.attention import Kernel
-from ablate.model.base import Seq2Seq
 from ablate.model.stack import Stack, Sublayer
 from ablate.model.transformer import Transformer
 from experiments.shared.probe.draws import moved

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from ablate.config.limits import Count
-from ablate.model.base import Model
+from ablate.model import Model
 from ablate.probe import random_sentences
 from ablate.search import Greedy
 from experiments.parallel_decoding.search import Jacobi

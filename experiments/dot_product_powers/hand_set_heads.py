@@ -11,9 +11,9 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from ablate.model.attention import weights_of
 from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.multi_head import SelfAttention
-from ablate.model.base import weights_of
 from ablate.model.padding import Columns, Mask
 from experiments.shared.probe.attention_loops import Words, projected, read
 from experiments.shared.probe.draws import Measured, moved

@@ -20,9 +20,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.errors import UserError
+from ablate.model.attention import weights_of
 from ablate.model.attention.explicit import Cosine
 from ablate.model.attention.multi_head import MultiHeadAttention, SelfAttention
-from ablate.model.base import weights_of
 from ablate.model.padding import Mask
 from ablate.model.transformer import Transformer
 from experiments.dot_product_powers import hand_set_heads

@@ -23,7 +23,7 @@ from ablate.data import EOS, Corpus, Pairs
 from ablate.data.scheme import Scheme
 from ablate.data.tokenizer import Tokenizers
 from ablate.errors import UserError
-from ablate.model.base import Seq2Seq
+from ablate.model import Seq2Seq
 from ablate.model.embedding import Embedding, Table
 from ablate.model.transformer import Transformer
 from ablate.probe import random_sentences

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from ablate.config.limits import Count
+from ablate.model import Seq2Seq
 from ablate.model.attention.multi_head import MultiHeadAttention
-from ablate.model.base import Seq2Seq
 from ablate.model.transformer import Transformer
 from ablate.probe import random_sentences
 from experiments.shared.probe.draws import Measured, RandomModels, moved, seeded

@@ -23,7 +23,7 @@ from torch.nn import functional as F
 from ablate.config.limits import Count, Range
 from ablate.data import BOS
 from ablate.errors import UserError
-from ablate.model.base import Seq2Seq
+from ablate.model import Seq2Seq
 from ablate.model.embedding import Table
 from ablate.model.transformer import Transformer
 from ablate.probe import Probe, random_sentences

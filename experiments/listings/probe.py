@@ -14,7 +14,7 @@ What to expect: the repaired form equals the formula up to rounding, unless a pa
 from pathlib import Path
 
 from ablate.errors import UserError
-from ablate.model.base import Model
+from ablate.model import Model
 from ablate.probe import Probe
 from experiments.listings.child import Form, examine_listing
 from experiments.listings.source import FORMS, read

@@ -14,9 +14,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from ablate.data import PAD
+from ablate.model.attention import weights_of
 from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.multi_head import MultiHeadAttention
-from ablate.model.base import weights_of
 from ablate.model.embedding import Table
 from ablate.model.padding import Columns, Mask, NoPadding, RowsAndColumns
 from ablate.model.stack import LayerContext, Memory

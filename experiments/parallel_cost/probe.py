@@ -19,7 +19,7 @@ from torch import Tensor
 from ablate.config.limits import Count
 from ablate.data import BOS, EOS
 from ablate.errors import UserError
-from ablate.model.base import Model, Seq2Seq
+from ablate.model import Model, Seq2Seq
 from ablate.probe import Probe, loss, random_sentences
 from experiments.shared.cost.counting import dependent_steps
 

@@ -17,7 +17,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from ablate.data import BOS, EOS
-from ablate.model.base import Seq2Seq
+from ablate.model import Seq2Seq
 from ablate.search import (
     Model,
     Search,

@@ -14,7 +14,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from ablate.errors import UserError
-from ablate.model.base import Seq2Seq
+from ablate.model import Seq2Seq
 from ablate.model.norm import Norm
 from ablate.model.position.added import Sinusoidal
 from ablate.model.projections import Identity

@@ -22,7 +22,7 @@ from ablate.data import Corpus
 from ablate.data.tokenizer import Tokenizer, Tokenizers
 from ablate.errors import UserError
 from ablate.initial import Initial, initialise
-from ablate.model.base import Model
+from ablate.model import Model
 from ablate.model.embedding import Table, TiedAll
 from ablate.process import stream
 

@@ -22,8 +22,7 @@ from ablate.config.limits import Count
 from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.measure import Measure
-from ablate.model.attention import Kernel
-from ablate.model.base import weights_of
+from ablate.model.attention import Kernel, weights_of
 from ablate.model.transformer import Transformer
 from experiments.pronouns.corpus import (
     ANSWER,

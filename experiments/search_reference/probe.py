@@ -24,7 +24,7 @@ from torch import Tensor
 
 from ablate.config.limits import Range
 from ablate.data import BOS, EOS
-from ablate.model.base import Seq2Seq
+from ablate.model import Seq2Seq
 from ablate.model.transformer import Transformer
 from ablate.probe import random_sentences
 from ablate.search import Greedy

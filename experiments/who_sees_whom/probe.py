@@ -25,8 +25,8 @@ from torch import Tensor, nn
 from ablate.config.limits import OneOf, Range
 from ablate.data import PAD
 from ablate.errors import UserError
+from ablate.model import Model
 from ablate.model.attention.multi_head import SelfAttention
-from ablate.model.base import Model
 from ablate.model.position import NoPosition, Position, Rotary
 from ablate.model.position.added import Learned, Sinusoidal
 from ablate.model.rnn import Layer, Recurrent

@@ -11,7 +11,7 @@ What to expect: no expectation. As a control, one input is changed and the numbe
     than u are counted, which shows whether a wrong number would be detected.
 """
 
-from ablate.model.base import Model
+from ablate.model import Model
 from ablate.probe import Probe
 from experiments.worked_examples.block import read
 from experiments.worked_examples.recompute import (

@@ -19,7 +19,7 @@ from torch._dynamo.testing import CompileCounterWithBackend
 
 from ablate.config import CONF
 from ablate.loss import LabelSmoothing, Loss
-from ablate.model.base import Causal, Model, Seq2Seq
+from ablate.model import Causal, Model, Seq2Seq
 from ablate.testing.model import VOCAB, built, levels, model_config
 
 # options that are not possible everywhere, and where they are

@@ -25,7 +25,7 @@ from ablate.config.settle import settle_precision
 from ablate.data import EOS, PAD
 from ablate.data.batching import Batch
 from ablate.data.module import TextData
-from ablate.model.base import Model
+from ablate.model import Model
 from ablate.process import keep_memory
 from ablate.train.job import Job, make_model, prepare_data
 from ablate.train.module import Training

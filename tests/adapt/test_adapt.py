@@ -13,7 +13,8 @@ from torch.nn import functional as F
 from ablate.config import CONF
 from ablate.config.construct import construct
 from ablate.initial import initialise
-from ablate.model.base import Seq2Seq, attention_weights, build
+from ablate.model import Seq2Seq, build
+from ablate.model.attention import attention_weights
 from ablate.model.stack import LayerContext
 
 ADAPTS = sorted(path.stem for path in CONF.glob("adapt/*.yaml"))

@@ -4,8 +4,7 @@ import torch
 from torch import nn
 
 from ablate.data import PAD
-from ablate.model import Cache
-from ablate.model.base import Model
+from ablate.model import Cache, Model
 from ablate.model.embedding import TiedAll
 from ablate.model.head import LinearHead
 

@@ -7,7 +7,7 @@ import torch
 from hydra.utils import instantiate
 from torch.nn import functional as F
 
-from ablate.model.base import Seq2Seq
+from ablate.model import Seq2Seq
 from ablate.model.residual import Residual
 from ablate.testing import rows
 from ablate.testing.model import CONF, batch, levels

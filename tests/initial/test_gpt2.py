@@ -5,7 +5,7 @@ import pytest
 from ablate.data.scheme import Byte
 from ablate.data.tokenizer import Tokenizer, Tokenizers
 from ablate.initial.drawn import Gpt2
-from ablate.model.base import build
+from ablate.model import build
 
 SIZES = ("model.d_model=64", "model.n_layers=3", "model.d_ff=128", "model.n_heads=2")
 

@@ -14,7 +14,7 @@ from ablate.data import Pairs
 from ablate.data.tokenizer import Tokenizers
 from ablate.errors import UserError
 from ablate.initial import initialise, weights_fingerprint
-from ablate.model.base import Undrawn, build
+from ablate.model import Undrawn, build
 from ablate.record.files import digest, read_tensors, seal, write_json, write_tensors
 from ablate.record.identity import parts
 from experiments.pretrained_embeddings.glove import company

@@ -9,7 +9,7 @@ from ablate.config.construct import construct
 from ablate.data.scheme import Byte
 from ablate.data.tokenizer import Tokenizer, Tokenizers
 from ablate.initial.drawn import output_projections
-from ablate.model.base import Causal, build
+from ablate.model import Causal, build
 
 SIZES = ("model.d_model=32", "model.d_ff=64", "model.n_layers=3", "model.n_heads=2")
 ENDS = ("attention.output.weight", "feed_forward.outer.weight")

@@ -85,7 +85,7 @@ def test_a_broken_law_is_named_with_what_broke_it(ahead):
 
 @pytest.mark.parametrize("size", ["base", "micro"])
 def test_every_size_builds_on_the_meta_device(size):
-    from ablate.model.base import build
+    from ablate.model import build
 
     config = model_config(size=size, small=False)
     with torch.device("meta"):

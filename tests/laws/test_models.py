@@ -12,9 +12,8 @@ from torch.nn import functional as F
 from ablate.config import CONF
 from ablate.errors import UserError
 from ablate.initial import initialise
-from ablate.model import Law
+from ablate.model import Causal, CausalDocuments, Law, Seq2Seq, build
 from ablate.model.attention.multi_head import SelfAttention
-from ablate.model.base import Causal, CausalDocuments, Seq2Seq, build
 
 PAD, VOCAB = 0, 20
 # a size is a config that names another model in its defaults

@@ -15,8 +15,7 @@ EMPTIES_ROWS = {"columns": False, "none": False, "rows": True, "rows_and_columns
 @torch.no_grad()
 @pytest.mark.parametrize("fill", ["large_negative", "zero_output"])
 def test_finite_fills_keep_the_laws_of_the_padding(filled, batch, padding, fill):
-    from ablate.model import Law
-    from ablate.model.base import Seq2Seq
+    from ablate.model import Law, Seq2Seq
 
     src, tgt_in = batch
     model, real = filled(padding, fill), tgt_in != PAD

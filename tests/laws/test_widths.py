@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from ablate.errors import UserError
 from ablate.initial import initialise
-from ablate.model.base import Causal, Seq2Seq, build
+from ablate.model import Causal, Seq2Seq, build
 from ablate.model.parametrisation import Mup
 from ablate.optimizer import AdamW, make_optimizer, trained
 from ablate.optimizer.muon import Muon

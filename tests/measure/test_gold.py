@@ -2,8 +2,8 @@
 
 from random import Random
 
-from ablate.data.toy import MIREL, SODAK, USUAL
-from ablate.data.toy.grammar import Speaker
+from ablate.data.toy import USUAL
+from ablate.data.toy.grammar import MIREL, SODAK, Speaker
 from experiments.shared.measure.gold import gold
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ablate.measure import LongerContexts
-from ablate.model.base import Causal
+from ablate.model import Causal
 from ablate.train.job import make_model, prepare_data
 from ablate.train.resolve import resolve
 

@@ -25,7 +25,7 @@ def onednn():
 def build_model(compose):
     """Build a small model from overrides."""
     from ablate.initial import initialise
-    from ablate.model.base import build
+    from ablate.model import build
 
     small = ("model.d_model=16", "model.d_ff=24", "model.n_heads=2")
 
@@ -41,7 +41,7 @@ def build_model(compose):
 @pytest.fixture
 def batch():
     """Token ids of three padded pairs: src "3 6", tgt_in "3 5"."""
-    from ablate.model.base import Seq2Seq
+    from ablate.model import Seq2Seq
 
     src, tgt_in = torch.randint(4, 20, (3, 6)), torch.randint(4, 20, (3, 5))
     src[1, 4:] = 0

@@ -32,7 +32,7 @@ def test_a_state_of_its_own_cannot_go_on_from_a_source_in_front(build_model, par
 
 @torch.no_grad()
 def test_sinusoids_go_on_past_their_table(build_model):
-    from ablate.model.base import Seq2Seq
+    from ablate.model import Seq2Seq
 
     model = build_model().eval()
     long = torch.randint(4, 20, (1, 600))

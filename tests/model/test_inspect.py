@@ -18,7 +18,7 @@ NAMES = [
 
 @pytest.mark.parametrize("padding", ["columns", "rows_and_columns", "none"])
 def test_weights_do_not_depend_on_the_kernel(build_model, batch, padding):
-    from ablate.model.base import attention_weights
+    from ablate.model.attention import attention_weights
 
     fused = attention_weights(build_model(f"model/padding={padding}"), batch)
     explicit = build_model(f"model/padding={padding}", "model/attention=explicit")
@@ -29,7 +29,7 @@ def test_weights_do_not_depend_on_the_kernel(build_model, batch, padding):
 
 
 def test_weights_are_distributions_that_obey_the_masks(build_model, batch):
-    from ablate.model.base import attention_weights
+    from ablate.model.attention import attention_weights
 
     weights = attention_weights(build_model(), batch)
     for name, value in weights.items():
@@ -44,7 +44,7 @@ KERNELS = sorted(path.stem for path in CONF.glob("model/attention/*.yaml"))
 
 @pytest.mark.parametrize("option", KERNELS)
 def test_a_scale_is_that_of_the_softmax_or_refused(build_model, option):
-    from ablate.model.base import weights_of
+    from ablate.model.attention import weights_of
     from ablate.model.padding import Mask
     from experiments.shared.measure.kernels import scale_of
 

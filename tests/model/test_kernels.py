@@ -40,7 +40,7 @@ def masks(n_keys):
 
 def weights(kernel, q, k, mask):
     """Return the weights of a kernel, which are what it makes of an identity matrix."""
-    from ablate.model.base import weights_of
+    from ablate.model.attention import weights_of
 
     return weights_of(kernel, q, k, k, mask, None)
 

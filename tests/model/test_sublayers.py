@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from ablate.model.base import Seq2Seq
+from ablate.model import Seq2Seq
 from ablate.model.residual import Residual
 from ablate.observe import Sublayers, drift, moments_of, ratio, read
 

@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from ablate.adapt.modules import LoRA
-from ablate.model.base import Causal
+from ablate.model import Causal
 from ablate.optimizer import AdamW, Trained, trained
 from ablate.optimizer.muon import Muon, Orthogonal
 from ablate.testing.model import built, model_config

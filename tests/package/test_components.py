@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from ablate.config.check import check
-from ablate.model.base import build
+from ablate.model import build
 from lab.bench.options import read
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ def measure(compose):
     from ablate.config.check import check
     from ablate.config.construct import construct
     from ablate.initial import initialise
-    from ablate.model.base import build
+    from ablate.model import build
 
     small = ("model.d_model=16", "model.d_ff=24", "model.n_heads=2", "model.n_layers=2")
 

@@ -47,7 +47,7 @@ def outcomes(metrics, claims):
 def test_a_repeated_run_has_the_outcomes_of_the_committed_one(compose, name, row):
     from ablate.config.construct import construct
     from ablate.initial import initialise
-    from ablate.model.base import build
+    from ablate.model import build
 
     levels = [f"{key}={value}" for key, value in row["levels"].items()]
     config = compose(f"+experiment={name}", f"seed={row['seed']}", *levels)

@@ -114,7 +114,7 @@ def test_deep_norm_scales_initial_values_and_nothing_else_of_the_model():
 
     from ablate.config import CONF
     from ablate.initial import initialise
-    from ablate.model.base import build
+    from ablate.model import build
 
     models = []
     for level in ("post_ln", "deep_norm"):

@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from ablate.loss import CrossEntropy, LabelSmoothing
-from ablate.model.base import Causal
+from ablate.model import Causal
 from ablate.model.head import SoftCap
 from ablate.testing.model import built, model_config
 

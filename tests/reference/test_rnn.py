@@ -6,7 +6,7 @@ from torch import nn
 
 from ablate.data import PAD
 from ablate.initial import initialise
-from ablate.model.base import Seq2Seq, build
+from ablate.model import Seq2Seq, build
 
 CELLS = {"lstm": nn.LSTM, "gru": nn.GRU}
 

@@ -6,7 +6,7 @@ import torch
 
 from ablate.config import CONF
 from ablate.initial import initialise
-from ablate.model.base import Seq2Seq, build
+from ablate.model import Seq2Seq, build
 
 ORDERS = {"pairs": [0, 0, 1], "all": [0, 0, 0]}
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from ablate.initial import initialise
-from ablate.model.base import build
+from ablate.model import build
 
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
 WORDS = (

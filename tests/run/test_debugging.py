@@ -8,7 +8,7 @@ import torch
 
 from ablate.initial import initialise
 from ablate.loss import CrossEntropy
-from ablate.model.base import Causal, Seq2Seq, build
+from ablate.model import Causal, Seq2Seq, build
 from ablate.train.resolve import resolve
 from ablate.train.run import run
 

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from ablate.data.batching import Batch
 from ablate.initial import initialise
 from ablate.loss import CrossEntropy
-from ablate.model.base import Seq2Seq, build
+from ablate.model import Seq2Seq, build
 from ablate.task.translation import Translation
 from ablate.train.module import Training
 from experiments.padding_counted.loss import PaddingCounted

@@ -5,7 +5,7 @@ import torch
 
 from ablate.data import BOS, EOS, PAD
 from ablate.initial import initialise
-from ablate.model.base import Seq2Seq, build
+from ablate.model import Seq2Seq, build
 from ablate.search import Greedy
 from ablate.search.beam import Beam
 from experiments.parallel_decoding.search import Jacobi

@@ -24,7 +24,7 @@ def finished(tmp_path_factory):
     from ablate.data import Pairs
     from ablate.data.tokenizer import Tokenizers
     from ablate.initial import initialise
-    from ablate.model.base import build
+    from ablate.model import build
     from ablate.record.files import write_tensors
 
     sizes = ["model.d_model=16", "model.d_ff=32", "model.n_layers=1", "model.n_heads=2"]

@@ -11,7 +11,7 @@ from pytorch_lightning.plugins.precision import Precision
 
 from ablate.data.scheme import Byte
 from ablate.data.tokenizer import Tokenizers
-from ablate.model.base import Model
+from ablate.model import Model
 from ablate.search import Search
 from ablate.task import Task
 from ablate.train.restore import Restored

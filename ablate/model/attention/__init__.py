@@ -1,10 +1,11 @@
 """The interface of attention kernels, and kernels whose weights do not depend on the tokens.
 
 A kernel is the part of an attention sub-layer between the projections: it computes the outputs of
-the heads from queries, keys and values.
+the heads from queries, keys and values. `attention_weights` reads the weights from a whole model.
 """
 
 from abc import ABC, abstractmethod
+from contextlib import ExitStack
 from typing import Any, ClassVar
 
 import torch
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ablate.errors import UserError
-from ablate.model import Cache, Law
+from ablate.model import Cache, Law, Model
 from ablate.model.layers import Dropout
 from ablate.model.padding import Mask
 from ablate.model.stack import Slots, unread
@@ -33,7 +34,7 @@ class Kernel(nn.Module, ABC):
     """Computes the outputs of attention heads from queries, keys, values and a mask.
 
     Built as `attention(d_head=..., dropout=...)`. A kernel with `has_weights` is linear in the
-    values when dropout is off (`ablate.model.base` relies on this). By default, the cache of
+    values when dropout is off (`weights_of` relies on this). By default, the cache of
     step-by-step decoding holds the keys and values of past tokens. A kernel that needs another
     cache overrides `cache` and `step`.
     """
@@ -294,3 +295,61 @@ def positions(given: Int[Tensor, "#B L"] | None, heads: Float[Tensor, "B H L E"]
         heads: queries or keys, which have L tokens.
     """
     return torch.arange(heads.size(2), device=heads.device)[None] if given is None else given
+
+
+@torch.no_grad()
+def attention_weights(
+    model: Model, inputs: Any, *, partial: bool = False
+) -> dict[str, Float[Tensor, "B H Q K"]]:
+    """Return the weights of every attention for the inputs of a batch, without dropout.
+
+    Keys are names such as "encoder.0.self" or "decoder.0.cross", where the number counts layers.
+    Kernels whose weights do not sum to 1 over the keys are left out. With `partial`, kernels whose
+    weights are at least 0 and sum to less than 1 are included. If a layer is used several times
+    because its parameters are shared, the weights of its last use are returned.
+    """
+    weights: dict[str, Tensor] = {}
+
+    def record(name: str) -> Any:
+        def hook(kernel: Kernel, inputs: tuple[Any, ...], output: Tensor) -> None:
+            weights[name] = weights_of(kernel, *inputs)
+
+        return hook
+
+    training = model.training
+    with ExitStack() as hooks:
+        for name, kernel in model.attentions():
+            if kernel.has_shares or (partial and kernel.has_partial_shares):
+                hooks.enter_context(kernel.register_forward_hook(record(name)))
+        hooks.callback(model.train, training)
+        model.eval()(inputs)
+    return weights
+
+
+def weights_of(
+    kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None
+) -> Float[Tensor, "B H Q K"]:
+    """Return the attention weights of a kernel for queries q and keys k.
+
+    A kernel is linear in the values, so its output for an identity matrix of values is the matrix
+    of attention weights.
+
+    Raises:
+        UserError: the outputs of the kernel are no weighted sums of the values.
+    """
+    check_weights(kernel)
+    n_keys = k.size(2)
+    identity = torch.eye(n_keys, dtype=v.dtype, device=v.device)
+    weights: Tensor = kernel.forward(q, k, identity.expand(*v.shape[:2], -1, -1), mask, bias)
+    return weights
+
+
+def check_weights(model: nn.Module) -> None:
+    """Raise UserError for a kernel, in a model or alone, that has no attention weights."""
+    for kernel in model.modules():
+        if isinstance(kernel, Kernel) and not kernel.has_weights:
+            raise UserError(
+                f"the outputs of {type(kernel).__name__} attention are not plain weighted sums of "
+                "the values, so there are no attention weights to measure: choose another "
+                "model/attention, such as fused, and not adapt=prefix"
+            )

@@ -9,7 +9,7 @@ import torch
 
 from ablate.config.limits import Count, OneOf
 from ablate.errors import UserError
-from ablate.model.base import Model
+from ablate.model import Model
 from ablate.probe import Probe
 from experiments.shared.cost.works import WORKS, Sizes, Work
 

@@ -14,9 +14,18 @@ from functools import cache
 from random import Random
 from typing import Any, NamedTuple
 
-from ablate.data.toy import MIREL, SODAK, USUAL
+from ablate.data.toy import USUAL
 from ablate.data.toy import _home as home  # with a public name, all runs would be outdated
-from ablate.data.toy.grammar import Pronoun, Referent, Sentence, Speaker, clauses, own_phrases
+from ablate.data.toy.grammar import (
+    MIREL,
+    SODAK,
+    Pronoun,
+    Referent,
+    Sentence,
+    Speaker,
+    clauses,
+    own_phrases,
+)
 from ablate.data.toy.lexicon import Word, text
 
 LONGEST = 14  # words, as in the corpus

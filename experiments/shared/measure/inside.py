@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ablate.model.attention import Kernel
-from ablate.model.base import Model, weights_of
+from ablate.model import Model
+from ablate.model.attention import Kernel, weights_of
 from experiments.shared.measure.kernels import scale_of
 
 

@@ -10,7 +10,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from ablate.data import BOS, EOS, PAD
 from ablate.data.tokenizer import Tokenizer, Tokenizers
-from ablate.model.base import Seq2Seq
+from ablate.model import Seq2Seq
 from experiments.shared.measure.gold import Gold
 
 Spans = list[tuple[int, int]]  # first token of each word, and the token after its last
