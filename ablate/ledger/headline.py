@@ -186,15 +186,11 @@ def _settled(findings: Sequence[Finding]) -> str:
     if len(words) != 1:
         return INCONCLUSIVE
     holds = not undecided or any(
-        _holds(answer, len(tests)) and all(_agree(answer, other) for other in undecided)
+        _holds(answer, len(tests))
+        and all(answer["effect"] == x["effect"] or agree(answer, x) for x in undecided)
         for answer in decided
     )
     return words.pop() if holds else INCONCLUSIVE
-
-
-def _agree(first: Entry, second: Entry) -> bool:
-    """Return whether two effects are equal or differ by no more than chance."""
-    return first["effect"] == second["effect"] or agree(first, second)
 
 
 def _counting(findings: Sequence[Finding]) -> list[Finding]:

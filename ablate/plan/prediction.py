@@ -38,11 +38,11 @@ def prediction(evidence: Evidence) -> tuple[Combinations, Combined]:
     Raises:
         UserError: the evidence is of another study or of a part, or predicts no gain.
     """
-    design, result = design_of(evidence), combined(evidence)
-    if design is None:
+    if not evidence.study.get("design"):
         raise UserError(f"{evidence.name} is no study with study.design={DESIGN}")
     if evidence.is_part:
         raise UserError(f"{evidence.name}: these runs are a part of a study; use ablate join first")
+    design, result = design_of(evidence), combined(evidence)
     if result is None or not result["best"]["parts"] or result["best"]["gain"] <= 0:
         raise UserError(
             f"{evidence.name}: no recipe is expected to be better than the first levels"

@@ -39,10 +39,12 @@ from ablate.verdict.types import COMBINATIONS
 IDLE = 0.2  # number of cores that other processes may use during a time measurement
 ALIKE = 0.01  # largest relative difference in parameters of arms that count as matched
 Rule = Callable[[Judged, Evidence], Iterator[Reason]]  # yields the caveats on a claim
-ORDER = (  # of the caveats on claims; those on tables come first
+# the order of the caveats on claims; those on tables come first
+CODES = (
     *("seeds_unpaired", "failures_left_out", "trend_reverses", "no_spread", "runs_older"),
     *("rates_untuned", "noise", "seeds_only", "asked_before", "interim", "other_settings"),
 )
+PLACES = {code: place for place, code in enumerate(CODES)}
 
 
 def caveats(
@@ -68,7 +70,7 @@ def caveats(
         *_merged(_of_sizes, judged, evidence),
         *(Caveat(**each, claims=[]) for each in runs),
         *_merged(_of_effects, judged, evidence),
-        *sorted(_merged(_of_claim, judged, evidence), key=lambda caveat: _place(caveat["code"])),
+        *sorted(_merged(_of_claim, judged, evidence), key=lambda x: PLACES.get(x["code"], -1)),
         *_of_correction(evidence, judged, waiting),
     ]
 
@@ -82,10 +84,6 @@ def _merged(rule: Rule, judged: Sequence[Judged], evidence: Evidence) -> Iterato
             merged.setdefault(text, (each, []))[1].append(name_of(claim.entry))
     for each, names in merged.values():
         yield Caveat(**each, claims=_numbers(names, evidence))
-
-
-def _place(code: str) -> int:
-    return ORDER.index(code) if code in ORDER else -1
 
 
 def _numbers(names: Iterable[str], evidence: Evidence) -> list[int]:

@@ -50,7 +50,6 @@ from ablate.verdict.types import (
     SUPPORTED,
     Answer,
     Arm,
-    Decision,
     Entry,
     Setting,
     Verdict,
@@ -99,9 +98,8 @@ def conclude(evidence: Evidence) -> Verdict:
     """
     registration = UNREGISTERED | evidence.registration
     use_labels(registration.get("labels", {}))
-    departed = []
-    if not evidence.is_table:
-        departed = departures(evidence.study, registration, evidence.registered, evidence.runs)
+    plan = (evidence.study, registration, evidence.registered)
+    departed = [] if evidence.is_table else departures(*plan, evidence.runs)
     answerable, waiting = split_claims(evidence.runs, evidence.study)
     primary = next(map(name_of, evidence.study["claims"]), "")
     study = evidence.study | {"claims": answerable}
@@ -140,8 +138,8 @@ def conclude(evidence: Evidence) -> Verdict:
     if evidence.study.get("design"):
         from ablate.verdict.designs import combined  # few studies need it
 
-        if whole := combined(evidence):
-            verdict["combined"] = whole
+        if results := combined(evidence):
+            verdict["combined"] = results
     return verdict
 
 
@@ -207,14 +205,9 @@ def unfinished(decided: Iterable[Decided], evidence: Evidence) -> list[Levels]:
     """Return the levels of the arms of claims that are neither decided nor unlikely to be."""
     arms: list[Levels] = []
     for finding, _, decision in decided:
-        if not over(finding, decision):
+        if finding.p and decision.status == INCONCLUSIVE and not _futile(finding):
             arms += [arm for arm in _arms(finding, evidence) if arm not in arms]
     return arms
-
-
-def over(finding: Finding, decision: Decision) -> bool:
-    """Return whether a claim needs no further seeds, because it is decided or unlikely to be."""
-    return not finding.p or decision.status != INCONCLUSIVE or _futile(finding)
 
 
 def conditional_power(p: float, share: float, level: float) -> float:

@@ -62,12 +62,12 @@ class Scored(NamedTuple):
     seed: int
 
 
-def design_of(evidence: Evidence) -> Combinations | None:
-    """Return the design of a study of combinations; None for another study."""
+def design_of(evidence: Evidence) -> Combinations:
+    """Return the design of a study of combinations."""
     study: Any = evidence.study
     usual: Any = {"repeated": 0, "drawn_with": 0, "rate": None, "excluded": []}
     given = {key: study[key] for key in Combinations.__annotations__ if key in study}
-    return cast(Combinations, usual | given) if study.get("design") else None
+    return cast(Combinations, usual | given)
 
 
 def scored(metric: str, better: str, design: Combinations, evidence: Evidence) -> Scored:
@@ -136,9 +136,7 @@ def of_recipes(
 
     `rates` has the rates of failed runs of both levels; None if no run failed.
     """
-    design = design_of(evidence)
-    assert design is not None
-    effect = _effect(claim, design, evidence)
+    effect = _effect(claim, design_of(evidence), evidence)
     if rates is not None:
         low, high = rates.interval(LEVEL)
         if low > 0 or high < 0:
@@ -194,11 +192,9 @@ def _of_level(estimates: Estimates, level: int) -> tuple[float, Float[np.ndarray
 
 def combined(evidence: Evidence) -> Combined | None:
     """Return what a study of combinations found about all its factors, in the metric of its first
-    claim; None for another study, and if no run learned.
+    claim; None if no run learned.
     """
-    if (design := design_of(evidence)) is None:
-        return None
-    claim = evidence.study["claims"][0]
+    design, claim = design_of(evidence), evidence.study["claims"][0]
     better = metric_of(claim["metric"]).better or claim["better"]
     data = scored(claim["metric"], better, design, evidence)
     if not len(data.scores):

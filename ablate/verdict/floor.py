@@ -54,8 +54,6 @@ from ablate.verdict.types import ControlOutcome, Failures, Learning
 INITIAL = "initial"  # value of `weights` that tests the weights before training
 SPLITS = ("train", "val", "test")
 OF_TRAINING = ("train", "gap")  # metrics of training sentences, and of the gap to unseen sentences
-UNLEARNED_KINDS = ("stability",)  # kinds of claims about runs that fail
-AGAINST_BASELINE = ("equivalence", "non_inferiority")
 # A run with less than this fraction of the best gain of its arm is stuck. A run whose nll on its
 # training sentences is below this fraction of the unigram model's nll has memorised them.
 PLATEAU = 0.5
@@ -94,13 +92,13 @@ def unlearned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> Reason 
     baseline (equivalence and non-inferiority).
     """
     place = claim["metric"].partition("/")[0]
-    if place in (*UNLEARNED, "train") or claim["kind"] in UNLEARNED_KINDS:
+    if place in (*UNLEARNED, "train") or claim["kind"] == "stability":
         return None
     most = 0
     if claim["minus"]:
         most = 1  # one failing arm may be the effect; with two, the difference is meaningless
     elif _indicator_of(claim["metric"]):
-        arms = arms[1:] if claim["kind"] in AGAINST_BASELINE else []
+        arms = arms[1:] if claim["kind"] in SAME else []
     metric = claim["metric"]
     failed = [arm_label(arm.levels) for arm in arms if _failed_to_learn(arm, metric, evidence)]
     if len(failed) <= most:
@@ -209,12 +207,12 @@ def failures(claim: Claim, arms: Sequence[Side]) -> dict[str, Failures]:
     The result has an entry for the label of each arm: the failed runs, all ended runs, and the
     interval of the failure rate.
     """
-    named = (side for side in arms if side.levels)
-    counted = {arm_label(side.levels): _count(side, claim["metric"]) for side in named}
-    return {
-        arm: {"runs": failed, "of": ended, "interval": [*share_interval(failed, ended, LEVEL)]}
-        for arm, (failed, ended) in counted.items()
-    }
+    rates: dict[str, Failures] = {}
+    for side in (arm for arm in arms if arm.levels):
+        failed, ended = _count(side, claim["metric"])
+        interval = [*share_interval(failed, ended, LEVEL)]
+        rates[arm_label(side.levels)] = {"runs": failed, "of": ended, "interval": interval}
+    return rates
 
 
 def rates_of_failure(claim: Claim, arms: Sequence[Side], looks: Fractions) -> Rates | None:
@@ -239,14 +237,11 @@ def rates_of_failure(claim: Claim, arms: Sequence[Side], looks: Fractions) -> Ra
             return None
     elif metric is None or metric.wrong is None or claim["metric"].startswith("gap/"):
         return None
-    failed_runs, ended_runs = [0, 0], [0, 0]
+    counts = np.zeros((2, 2), dtype=int)
     most = max((abs(side.weight) for side in arms), default=0.0)
     for side in (arm for arm in arms if abs(arm.weight) > NO_WEIGHT * most):
-        failed, ended = _count(side, claim["metric"])
-        place = int((side.weight > 0) == (better == "higher"))
-        failed_runs[place] += failed
-        ended_runs[place] += ended
-    rates = Rates(failed_runs[0], ended_runs[0], failed_runs[1], ended_runs[1], looks)
+        counts[int((side.weight > 0) == (better == "higher"))] += _count(side, claim["metric"])
+    rates = Rates(*counts.ravel().tolist(), looks)
     return rates if rates.known and rates.first + rates.second else None
 
 

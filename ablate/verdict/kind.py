@@ -154,13 +154,13 @@ class Kind(ABC):
             return replace(finding, p=tests, problem=None, rates=rates)
         if finding.problem or not any(self._by_failures(x, finding) for x in rates.splits()):
             return finding
-        return replace(finding, p=halved(finding.p))
+        return replace(finding, p=doubled(finding.p))
 
     def _by_failures(self, rates: Rates, finding: Finding) -> Tests | None:
         """Return the p-value of each decision, from the tests that the treatment fails less, or
         more, often than the baseline (as the claim says); None if neither test is significant.
         """
-        tests = halved(self.of_failures(rates.p_at_most(0.0), rates.p_at_least(0.0)))
+        tests = doubled(self.of_failures(rates.p_at_most(0.0), rates.p_at_least(0.0)))
         decided = at_most(min(self.scaled(tests).values()), finding.claim["alpha"])
         return tests if decided else None
 
@@ -319,7 +319,7 @@ class Kind(ABC):
         return {side: {"effect": effect, "seeds": seeds(side, effect)} for side, effect in named}
 
 
-def halved(p: Tests) -> Tests:
+def doubled(p: Tests) -> Tests:
     """Return p-values multiplied by 2, for a claim whose alpha is shared equally by two tests."""
     return {side: min(1.0, 2 * x) for side, x in p.items()}
 

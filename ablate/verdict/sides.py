@@ -335,12 +335,10 @@ def untuned_rates(claim: Question, arms: Sequence[Side], evidence: Evidence) -> 
             alike = [words[run["cell"]] | {name: []} for run in baseline.every]
             trained = [x.get(name) for x in words.values() if x | {name: []} in alike]
             given = [words[run["cell"]].get(name) for run in treatment.every]
-            untuned |= dict.fromkeys(_rate(name, rate) for rate in given if rate not in trained)
+            for values in (rate for rate in given if rate not in trained):
+                rate = f"{name}={' or '.join(values)}" if values else f"the default of {name}"
+                untuned[rate] = None
     return [*untuned]
-
-
-def _rate(key: str, values: list[str] | None) -> str:
-    return f"{key}={' or '.join(values)}" if values else f"the default of {key}"
 
 
 def _overrides(runs: Iterable[Run], named: set[str]) -> Words:

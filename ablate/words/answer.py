@@ -94,16 +94,15 @@ def with_words(verdict: Verdict) -> Verdict:
     If the runs were evaluated after two numbers of training steps, the result after the short
     number (key `short`) gets these texts, too.
     """
-    claims: list[Any] = [claim | _words(claim, claim) for claim in verdict["claims"]]
-    for claim in claims:
-        if "short" in claim:
-            claim["short"] = claim["short"] | _words(claim, claim["short"])
+
+    def worded(claim: Entry, answer: Any) -> Any:
+        headline = f"{opening(claim, answer)}. {claim['statement']}"
+        return {**answer, "headline": headline, "evidence": evidence_line(claim, answer)}
+
+    claims = [worded(claim, claim) for claim in verdict["claims"]]
+    for claim in (claim for claim in claims if "short" in claim):
+        claim["short"] = worded(claim, claim["short"])
     return {**verdict, "claims": claims}
-
-
-def _words(claim: Entry, answer: Answer) -> Any:
-    headline = f"{opening(claim, answer)}. {claim['statement']}"
-    return {"headline": headline, "evidence": evidence_line(claim, answer)}
 
 
 def opening(claim: Question, answer: Answer) -> str:
@@ -221,9 +220,8 @@ def interval_text(ends: list[float] | None, level: float, unit: Metric, sign: in
     """
     if ends is None:
         return "no interval"
-    return (
-        f"{percent(level)} % CI {' to '.join(unit.say(sign * end) for end in sorted(ends)[::sign])}"
-    )
+    words = [unit.say(sign * end) for end in sorted(ends)[::sign]]
+    return f"{percent(level)} % CI {' to '.join(words)}"
 
 
 def _change(claim: Entry, effect: float) -> str:
@@ -253,16 +251,11 @@ def _setting(claim: Entry, apart: Levels, both: str = "both ") -> str:
     return f" ({both}with {in_sentence(levels)})" if levels else ""
 
 
-def deciding_interval(claim: Entry, answer: Answer) -> tuple[list[float] | None, float]:
-    """Return the interval that decides a claim, and its level; None if there is no interval."""
-    if "interval_equivalence" in answer:  # of the two one-sided tests
-        return answer["interval_equivalence"], 1 - 2 * claim["alpha"]
-    return answer["interval"], 1 - claim["alpha"]
-
-
 def _effect(claim: Entry, answer: Answer) -> str:
     """Return the effect of a claim with its interval and its runs."""
-    ends, level = deciding_interval(claim, answer)
+    ends, level = answer["interval"], 1 - claim["alpha"]
+    if "interval_equivalence" in answer:  # of the two one-sided tests, which decide
+        ends, level = answer["interval_equivalence"], 1 - 2 * claim["alpha"]
     runs = counted(answer["pairs"], "pair" if "design" in claim else "paired seed")
     if more := answer.get("unpaired_runs"):
         runs += f" and {counted(more, 'unpaired run')}"

@@ -46,7 +46,7 @@ TEMPLATES = {  # `Words` formats the values of a code
     "tuned_short": "The {key:key} was tuned in runs of {short:grouped} steps, and reused without "
     "tuning in runs of {steps:grouped} steps, for which another value may be better.",
     "not_tuned": "The learning rate ({rates:listed}) was not tuned, so an arm may be better at "
-    "another one. The key `tune` of a study finds the best rate of each arm.",
+    'another one. The key "tune" of a study finds the best rate of each arm.',
     "matched": "All arms have about as many {by} as the arm with {to:arm}, because these "
     "settings were adjusted: {arms:each}.",
     "sizes_differ": "The arms differ in trained parameters: {arms:each}.",

@@ -132,16 +132,12 @@ class LeastSquares:
         """Return the scores minus the fitted scores."""
         return scores - self.columns @ (self.operator @ scores)
 
-    def estimable(self, contrasts: Float[np.ndarray, "effects terms"]) -> Bool[np.ndarray, "e"]:
-        """Return which contrasts the runs determine."""
-        projected = contrasts @ self.operator @ self.columns
-        return np.asarray(np.abs(projected - contrasts).max(1) < ROUNDING)
-
     def estimates(self, contrasts: Float[np.ndarray, "effects terms"], scores: Scores) -> Estimates:
-        """Return the values of contrasts of the coefficients."""
+        """Return the values of contrasts of the coefficients; NaN if no runs determine one."""
+        projected = contrasts @ self.operator @ self.columns
         weights = (contrasts @ self.operator)[:, :, None]
         effect = contrasts @ (self.operator @ scores)
-        effect[~self.estimable(contrasts)] = np.nan
+        effect[~(np.abs(projected - contrasts).max(1) < ROUNDING)] = np.nan
         df = np.full(len(contrasts), self.df)
         return Estimates(effect, self.deviations(weights, scores), df)
 
