@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ablate.config.schema import Config
+from ablate.ledger.text import read_entries
 from ablate.report.draw import svg
 from lab import keys, literature, options, picture
 
@@ -32,12 +33,15 @@ def test_the_readme_is_short_and_shows_the_picture():
     assert picture.PICTURE.as_posix() in readme
 
 
-def test_the_page_of_modern_claims_has_the_intervals_of_its_report():
+def test_the_page_of_modern_claims_has_their_verdicts_and_intervals():
     page = (ROOT / "docs/explanation/modern.md").read_text(encoding="utf-8")
     verdict = (ROOT / "experiments/modern_confirmation/verdict.json").read_text(encoding="utf-8")
     for claim in json.loads(verdict)["claims"][1:]:  # the first is the check
         a, b = claim["interval"]
         assert any(f"({x:.3f} to {y:.3f})" in page for x, y in ((a, b), (-b, -a))), claim["id"]
+    for entry in read_entries(ROOT / "experiments"):
+        row = f"{entry.claim.statement} | {entry.verdict} |"
+        assert row in page or entry.claim.document != "The modern Transformer"
 
 
 def test_every_key_of_the_schema_is_there_with_a_meaning():
