@@ -83,10 +83,14 @@ def _reference_run(cell: Cell, cells: Sequence[Cell], match: Match) -> Cell:
 
 
 def _solved(cell: Cell, reference: Cell, match: Match) -> Overrides:
-    jobs = [resolve(arm.task_config()) for arm in (cell, reference)]
-    data = [prepare_data(job) for job in jobs]
-    size = _size_by(jobs[0], data[0], match["key"])
-    target = _trained(jobs[1], data[1])
+    job, other = (resolve(arm.task_config()) for arm in (cell, reference))
+    data, target = prepare_data(job), _trained(other, prepare_data(other))
+
+    def size(width: int) -> int:
+        config = job.config.copy()
+        OmegaConf.update(config, match["key"], width)
+        return _trained(dataclasses.replace(job, config=config), data)
+
     width = solve(size, target, f"study.match.key={match['key']} of {cell.label}")
     chosen = f"{match['key']}={width}"
     print(
@@ -116,17 +120,6 @@ def solve(size: Callable[[int], int], target: int, what: str) -> int:
             f"be matched. The nearest, {best}, gives {size(best):,}: choose another study.match.key"
         )
     return best
-
-
-def _size_by(job: Job, data: TextData, key: str) -> Callable[[int], int]:
-    """Return a function from the value of a width `key` to the number of trained parameters."""
-
-    def size(width: int) -> int:
-        config = job.config.copy()
-        OmegaConf.update(config, key, width)
-        return _trained(dataclasses.replace(job, config=config), data)
-
-    return size
 
 
 def _trained(job: Job, data: TextData) -> int:

@@ -214,34 +214,23 @@ def _parse(word: str) -> Override:
 
 
 def plain_study(config: DictConfig) -> Study:
-    """Return the study in a config as plain data, with all interpolations resolved."""
+    """Return the study in a config as plain data, with all interpolations resolved, without its
+    empty optional keys, and without the empty optional keys of its claims.
+    """
     study: Any = OmegaConf.to_container(config.study, resolve=True)
     for claim in study["claims"]:
         exact = claim["kind"] == "exact"  # `better` says what its tolerance limits
-        claim["better"] = claim["better"] or _direction("" if exact else claim["metric"], "higher")
+        metric = "" if exact else claim["metric"]
+        claim["better"] = claim["better"] or metric_of(metric).better or "higher"
+        for key in OPTIONAL:
+            if not claim[key]:
+                del claim[key]
     if tune := study["tune"]:
-        tune["better"] = tune["better"] or _direction(tune["metric"], "lower")
-    return used(study)
-
-
-def _direction(metric: str, unknown: str) -> str:
-    """Return whether higher or lower values of a metric are better; `unknown` if neither are."""
-    return metric_of(metric).better or unknown
-
-
-def used(study: dict[str, Any]) -> Study:
-    """Return a study without its empty optional keys, and without the empty optional keys of its
-    claims.
-    """
-    claims = [
-        {key: value for key, value in claim.items() if value or key not in OPTIONAL}
-        for claim in study["claims"]
-    ]
-    used_keys = {key: v for key, v in study.items() if v or key not in UNUSED}
-    used_keys.pop("third", None)  # which runs to train, but not part of the question
-    if not study.get("design"):
-        used_keys = {key: v for key, v in used_keys.items() if key not in OF_DESIGN}
-    return cast(Study, {**used_keys, "claims": claims})
+        tune["better"] = tune["better"] or metric_of(tune["metric"]).better or "lower"
+    # `third` is which runs to train, but not part of the question
+    unused = {"third", *(() if study["design"] else OF_DESIGN)}
+    used = {key: v for key, v in study.items() if key not in unused and (v or key not in UNUSED)}
+    return cast(Study, used)
 
 
 def write_link(cell: Cell, outcome: results.Result) -> None:
