@@ -93,7 +93,7 @@ def read_words(words: Sequence[str]) -> argparse.Namespace:
     given, after_flags = get_args_parser().parse_known_args(words)
     given.overrides += after_flags
     flags = [word for word in words if word not in given.overrides]
-    given.overrides = fitted(given.overrides, given.config_dir)
+    given.overrides = fit_smoke_test(given.overrides, given.config_dir)
     given.words = [*given.overrides, *flags]
     for word in given.overrides:
         key, _, value = word.lstrip("+").partition("=")
@@ -115,7 +115,7 @@ def check_single_run(words: Sequence[str]) -> None:
             raise UserError(f"{override.input_line}: for a run per value, add -m")
 
 
-def fitted(words: Sequence[str], config_dir: str | None = None) -> list[str]:
+def fit_smoke_test(words: Sequence[str], config_dir: str | None = None) -> list[str]:
     """Return the overrides of a command, with the smoke test that fits the experiment.
 
     scale=smoke is a quick test that an experiment runs, which gives no verdict. It becomes

@@ -50,7 +50,7 @@ from ablate.record.identity import (
 from ablate.record.results import SEEDS, is_below, place
 from ablate.sweep.cell import Cell, config_dirs
 from ablate.sweep.compose import PlannedSweep
-from ablate.sweep.runs import all_arms, checked
+from ablate.sweep.runs import all_arms, check_sweep
 from ablate.verdict.conclude import UNREGISTERED
 
 STATE = "sweep.json"
@@ -68,7 +68,7 @@ def begin(config: DictConfig) -> None:
         UserError: no decision rule applies to the study, or the config selects a Hydra launcher
             other than ablate's.
     """
-    checked(config)
+    check_sweep(config)
     enter(config, regime(config))
 
 
@@ -81,7 +81,7 @@ def register_study(sweep: PlannedSweep) -> None:
     sweep of its questions.
     """
     config = sweep.config
-    with alone(config):
+    with lock_sweeps(config):
         if (sweep.folder / ABOUT).exists():
             return
         registration: Any = {"command": command_of(config)}
@@ -231,7 +231,7 @@ def class_name(key: str, value: Any) -> Any:
     return value.rpartition(".")[2] if ours else value
 
 
-def alone(config: DictConfig) -> AbstractContextManager[Any]:
+def lock_sweeps(config: DictConfig) -> AbstractContextManager[Any]:
     """Exclude other workers of all sweeps with the name `config.name` while a `with` block runs."""
     return FileLock(Path(config.paths.results) / "locks" / f"sweep {config.name}.lock")
 
@@ -245,7 +245,7 @@ def enter(config: DictConfig, regime: Regime) -> None:
         UserError: hydra.sweep.dir was given, and another command has started a sweep there.
     """
     own_key = key(config, regime)
-    with alone(config):
+    with lock_sweeps(config):
         folder = _folder(config, own_key)
         with read_write(config.hydra):
             config.hydra.sweep.dir = str(folder)
@@ -317,7 +317,7 @@ def _folder(config: DictConfig, own_key: str) -> Path:
     return given
 
 
-def once(config: DictConfig, path: Path, decide: Callable[[], Any]) -> Any:
+def decide_once(config: DictConfig, path: Path, decide: Callable[[], Any]) -> Any:
     """Return a decision that is the same in all workers, as JSON data.
 
     The first worker makes the decision with `decide`, and stores it in the file `path`.
@@ -325,7 +325,7 @@ def once(config: DictConfig, path: Path, decide: Callable[[], Any]) -> Any:
     Raises:
         UserError: the stored decision is damaged.
     """
-    with alone(config):
+    with lock_sweeps(config):
         try:
             return read_sealed(path)["decided"]
         except FileNotFoundError:

@@ -16,7 +16,7 @@ from ablate.phrases import name_of
 from ablate.record.files import write_json
 from ablate.sweep.cell import plain_study
 from ablate.sweep.load import from_folder
-from ablate.sweep.runs import composed
+from ablate.sweep.runs import compose_sweep
 from ablate.verdict.conclude import conclude, load_evidence
 from ablate.verdict.stored import (
     RESULT,
@@ -64,7 +64,7 @@ class Contest:
         command = shlex.split(first.registration["command"])[3:]
         given, after_flags = get_args_parser().parse_known_args(command)
         overrides = [*given.overrides, *after_flags]
-        with composed(overrides, given.config_dir) as sweep:
+        with compose_sweep(overrides, given.config_dir) as sweep:
             study, replicate = plain_study(sweep.config), int(sweep.config.replicate)
         if deciding(study) != deciding(first.study):
             raise UserError(

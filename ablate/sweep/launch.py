@@ -41,7 +41,7 @@ from ablate.phrases import counted
 from ablate.record.files import seal, write_json, write_text
 from ablate.record.identity import source_hash
 from ablate.record.results import Link, executed_source, read_link, read_links, read_sealed
-from ablate.sweep.begin import STATE, alone, once, register_study
+from ablate.sweep.begin import STATE, decide_once, lock_sweeps, register_study
 from ablate.sweep.cell import Cell, RunTask, fail
 from ablate.sweep.compose import PlannedSweep, stages
 from ablate.sweep.runs import plan_runs
@@ -150,13 +150,13 @@ class Worker:
 
     def agree(self, path: Path, decide: Callable[[], Any]) -> Any:
         """Return a decision of the first worker that needs it, which the file `path` stores."""
-        return once(self.sweep.config, path, decide)
+        return decide_once(self.sweep.config, path, decide)
 
     def run(self, cells: Sequence[Cell], again: bool = True) -> list[Link]:
         """Execute some runs, wait until all are done by any worker, and return their outcomes in
         the order of `cells`; with `again`, retry runs that failed earlier.
         """
-        with alone(self.sweep.config):
+        with lock_sweeps(self.sweep.config):
             for cell in cells:
                 if not self._outcome_is_valid(cell, again=again):
                     cell.link.unlink()
@@ -227,7 +227,7 @@ def conclude(config: DictConfig, cells: int) -> int:
     The result is 0 if the sweep cannot end yet, because fewer than `cells` runs are done.
     """
     folder = Path(config.hydra.sweep.dir)
-    with alone(config):
+    with lock_sweeps(config):
         state = read_sealed(folder / STATE)
         if state["failed"] is not None:
             print(f"Another worker has ended this sweep; its verdicts are in {folder}.")

@@ -300,8 +300,8 @@ def _claims(sweep: PlannedSweep, metric: str) -> Iterator[dict[str, object]]:
             }
 
 
-def checked(config: DictConfig) -> Study | None:
-    """Return the study of a sweep after checking it; None if the sweep has no study.
+def check_sweep(config: DictConfig) -> None:
+    """Check the config of a sweep and its study; if it has none, let the sweep ask its question.
 
     Settings that depend on the machine, such as the precision, are resolved in `config`.
 
@@ -315,14 +315,12 @@ def checked(config: DictConfig) -> Study | None:
         raise UserError("trainer.fast_dev_run stores no result that a sweep needs: leave out -m")
     expand(config)
     check_study_keys(config)
-    study = None if config.study is None else plain_study(config)
     check_plugins(config.hydra)
     settle(config)
-    if study is not None:
-        check_study(study)
-    else:
+    if config.study is None:
         ask(config)
-    return study
+    else:
+        check_study(plain_study(config))
 
 
 def check_plugins(settings: DictConfig) -> None:
@@ -350,7 +348,7 @@ class Composed(NamedTuple):
 
 
 @contextmanager
-def composed(
+def compose_sweep(
     words: Sequence[str],
     folder: str | None = None,
     main: str | None = None,
@@ -372,7 +370,7 @@ def composed(
     with _searching(folder, main or str(CONF)) as started:
         config = started.compose_config(name or "config", [*words], run_mode=RunMode.MULTIRUN)
         context = HydraContext(config_loader=started.config_loader, callbacks=Callbacks(config))
-        checked(config)
+        check_sweep(config)
         sweeper: Any = Plugins.instance().instantiate_sweeper(
             config=config, hydra_context=context, task_function=lambda config: None
         )

@@ -9,15 +9,15 @@ from ablate.sweep.begin import describe
 from ablate.sweep.cell import plain_study
 from ablate.sweep.compose import PlannedSweep
 from ablate.sweep.compose import compose as compose_cells
-from ablate.sweep.runs import composed, planned_seeds
+from ablate.sweep.runs import compose_sweep, planned_seeds
 
 
 @pytest.fixture
 def begun(tmp_path):
     def begin(*overrides, experiment="preln_vs_postln"):
         folder = tmp_path / "sweeps" / "one"
-        places = [f"paths.results={tmp_path}", f"hydra.sweep.dir={folder}"]
-        with composed([f"+experiment={experiment}", "logger=none", *places, *overrides]) as sweep:
+        words = ["logger=none", f"paths.results={tmp_path}", f"hydra.sweep.dir={folder}"]
+        with compose_sweep([f"+experiment={experiment}", *words, *overrides]) as sweep:
             cells = compose_cells(*sweep, count(), folder)
             study = plain_study(sweep.config)
             planned = PlannedSweep(sweep.context, sweep.config, study, cells, cells, [], {})

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from ablate.sweep.runs import composed, plan_runs
+from ablate.sweep.runs import compose_sweep, plan_runs
 
 
 @pytest.fixture
 def planned(small):
     def plan(*overrides):
-        with composed([*small, *overrides]) as sweep:
+        with compose_sweep([*small, *overrides]) as sweep:
             return plan_runs(*sweep)
 
     return plan

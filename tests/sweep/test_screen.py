@@ -9,7 +9,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from ablate.config.screen import _baseline_seeds
-from ablate.sweep.runs import composed, plan_runs
+from ablate.sweep.runs import compose_sweep, plan_runs
 
 SCREEN = """
 # @package _global_
@@ -38,7 +38,7 @@ def claims(folder):
 
 def test_one_baseline_serves_every_variant(written, tmp_path):
     *words, _ = written(SCREEN, tmp_path / "results")
-    with composed(words, folder=str(tmp_path / "own")) as given:
+    with compose_sweep(words, folder=str(tmp_path / "own")) as given:
         sweep = plan_runs(*given)
         arms = Counter(cell.levels["variant"] for cell in sweep.cells)
     assert arms == {"baseline": 2, "wide": 2, "wider": 2, "other_seeds": 2}
@@ -93,7 +93,7 @@ def test_the_ten_lines_of_the_guide_are_a_screen(tmp_path):
     assert lines.count("\n") == 10
     (tmp_path / "experiment").mkdir()
     (tmp_path / "experiment" / "mine.yaml").write_text(lines)
-    with composed(["+experiment=mine"], folder=str(tmp_path)) as sweep:
+    with compose_sweep(["+experiment=mine"], folder=str(tmp_path)) as sweep:
         jobs = [" ".join(job) for job in sweep.jobs]
     seeds = sweep.config.budget.seeds
     assert sum("variant=baseline" in job for job in jobs) == math.ceil(seeds * 3**0.5)

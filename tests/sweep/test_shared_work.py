@@ -11,7 +11,7 @@ from ablate.evidence.registration import screening_seeds
 from ablate.sweep.adjust import screening_jobs
 from ablate.sweep.cell import plain_study
 from ablate.sweep.compose import compose
-from ablate.sweep.runs import composed
+from ablate.sweep.runs import compose_sweep
 
 VARIANTS = "variant=baseline,swiglu,fewer_steps"
 
@@ -31,7 +31,7 @@ def screen():
     """A sweep of a screen with its cells: those for the verdict, and those that tune."""
     hydras = ["hydra.job.name=named", "hydra.job.config.override_dirname.exclude_keys=[seed]"]
     words = ["+experiment=modern_screen", "logger=none", VARIANTS, "seed=0,1", *hydras]
-    with composed(words) as sweep:
+    with compose_sweep(words) as sweep:
         folder, tune = Path("sweep"), plain_study(sweep.config)["tune"]
         cells = compose(sweep.context, sweep.config, sweep.jobs, count(), folder)
         jobs = screening_jobs(cells, tune, screening_seeds({0, 1}, tune))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ablate.cli.train import fitted
+from ablate.cli.train import fit_smoke_test
 
 STUDY = ["+experiment=preln_vs_postln", "scale=smoke"]
 
@@ -16,7 +16,7 @@ STUDY = ["+experiment=preln_vs_postln", "scale=smoke"]
     ],
 )
 def test_the_seeds_are_those_of_the_scale_unless_they_are_given(words, more):
-    assert fitted(words) == [*words, *more]
+    assert fit_smoke_test(words) == [*words, *more]
 
 
 def test_a_study_connects_and_has_no_verdict(command, here, small, tmp_path):

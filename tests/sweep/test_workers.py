@@ -23,7 +23,7 @@ from ablate.record.files import seal, write_json
 from ablate.record.identity import source_hash
 from ablate.record.results import Fingerprints, link_path
 from ablate.record.training import Record
-from ablate.sweep.begin import begin, once, register_study
+from ablate.sweep.begin import begin, decide_once, register_study
 from ablate.sweep.cell import Cell, plain_study
 from ablate.sweep.compose import Checked, PlannedSweep
 from ablate.sweep.launch import Worker, conclude
@@ -288,8 +288,8 @@ def test_only_the_same_command_joins_a_sweep_whose_folder_is_named(command, tmp_
 def test_what_is_decided_once_is_decided_for_all(command, tmp_path):
     config = command()
     kept = tmp_path / "decided.json"
-    assert once(config, kept, lambda: [["lr=1", "seed=0"]]) == [["lr=1", "seed=0"]]
-    assert once(config, kept, lambda: pytest.fail("twice")) == [["lr=1", "seed=0"]]
+    assert decide_once(config, kept, lambda: [["lr=1", "seed=0"]]) == [["lr=1", "seed=0"]]
+    assert decide_once(config, kept, lambda: pytest.fail("twice")) == [["lr=1", "seed=0"]]
     kept.write_text(json.dumps({"decided": [["lr=2"]]}))
     with pytest.raises(UserError, match="edited"):
-        once(config, kept, lambda: [])
+        decide_once(config, kept, lambda: [])

@@ -40,12 +40,12 @@ def run(arguments: argparse.Namespace) -> None:
         sys.argv[1:] = given.words
         train()
         return
-    from ablate.sweep.runs import composed
+    from ablate.sweep.runs import compose_sweep
 
     words = given.overrides
     place = (given.config_dir, given.config_path, given.config_name)
     check_files(given.config_dir)
-    with composed(words, *place) as sweep:
+    with compose_sweep(words, *place) as sweep:
         from ablate.sweep.runs import plan_runs
 
         planned = plan_runs(*sweep)
