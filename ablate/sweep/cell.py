@@ -19,7 +19,6 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, cast
 
-from hydra._internal.config_loader_impl import get_overrides_dirname
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.core.utils import run_job, setup_globals
@@ -149,9 +148,11 @@ class Cell:
                     OmegaConf.update(config, override.key_or_group, override.value())
             node.overrides.task = [*self.overrides]
             node.job.id, node.job.num = str(self.number), self.number
-            node.job.override_dirname = get_overrides_dirname(
-                parsed, **node.job.config.override_dirname
+            form = node.job.config.override_dirname  # Hydra 1.4 has no function for it
+            kept = sorted(
+                str(x.input_line) for x in parsed if x.key_or_group not in form.exclude_keys
             )
+            node.job.override_dirname = form.item_sep.join(kept).replace("=", form.kv_sep)
         return config
 
     @cached_property
