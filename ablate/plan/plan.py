@@ -34,7 +34,8 @@ from ablate.evidence.gather import gather
 from ablate.evidence.outcome import Run
 from ablate.evidence.registration import shared_seeds
 from ablate.phrases import counted
-from ablate.record.results import RESULT, Fingerprints, read_sealed
+from ablate.record.files import read_sealed
+from ablate.record.results import RESULT, Fingerprints
 from ablate.sweep.adjust import UNTESTED
 from ablate.sweep.begin import regime
 from ablate.sweep.cell import Cell, without_seed

@@ -97,7 +97,8 @@ def register_study(sweep: PlannedSweep) -> None:
                 registration |= {"commit": source_commit() or "", "part": sweep.is_part}
         if labels := stored_labels(config.hydra):
             registration["labels"] = labels
-        write_about(sweep.folder, {**about, "registration": registration}, registered)
+        about["registration"] = registration
+        write_about(sweep.folder, about, registered)
 
 
 def components(choices: Mapping[str, str | None], factors: Sequence[str]) -> dict[str, str]:

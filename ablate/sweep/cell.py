@@ -237,7 +237,7 @@ def plain_study(config: DictConfig) -> Study:
 def write_link(cell: Cell, outcome: results.Result) -> None:
     """Write the file with the outcome of a run into the folder of its sweep."""
     config = cell.config
-    about: results.Cell = {
+    about: Any = {
         "cell": cell.number,
         "seed": config.seed,
         "levels": levels(config, config.hydra),
@@ -251,7 +251,7 @@ def write_link(cell: Cell, outcome: results.Result) -> None:
         if tune := study.get("tune"):
             value = OmegaConf.select(config, tune["key"])
             about["tuned"] = {"key": tune["key"], "value": value}
-    results.write_link(cell.link, cast(results.Link, {**about, **outcome}))
+    results.write_link(cell.link, {**about, **outcome})
 
 
 @dataclass(frozen=True)

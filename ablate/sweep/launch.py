@@ -38,9 +38,9 @@ from ablate.evidence.gather import gather
 from ablate.evidence.log import looked
 from ablate.evidence.outcome import NOT_LEARNED, PROBE, STATUSES, Row, rows
 from ablate.phrases import counted
-from ablate.record.files import seal, write_json, write_text
+from ablate.record.files import read_sealed, seal, write_json, write_text
 from ablate.record.identity import source_hash
-from ablate.record.results import Link, executed_source, read_link, read_links, read_sealed
+from ablate.record.results import Link, executed_source, read_link, read_links
 from ablate.sweep.begin import STATE, decide_once, lock_sweeps, register_study
 from ablate.sweep.cell import Cell, RunTask, fail
 from ablate.sweep.compose import PlannedSweep, stages

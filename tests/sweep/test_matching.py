@@ -4,7 +4,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from ablate.errors import UserError
-from ablate.record.results import read_sealed
+from ablate.record.files import read_sealed
 from ablate.sweep.adjust import matched_jobs, solve
 from ablate.sweep.cell import Cell, write_link
 from ablate.train.job import build_model, parameters, prepare_data
