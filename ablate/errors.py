@@ -1,10 +1,21 @@
-"""The exceptions of ablate, parts of error messages, and messages that are printed once."""
+"""What commands print: exceptions, parts of error messages, messages that are printed once, tables,
+and the progress of long work.
+
+Progress is a bar with the remaining time on a terminal, otherwise a line per minute, on standard
+error. Work that ends within seconds prints nothing, so the progress of any loop may be tracked.
+"""
 
 import difflib
 import functools
+import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TextIO, TypeVar
+
+T = TypeVar("T")
+AFTER = 2.0  # seconds until the progress appears
+EVERY = 60.0  # seconds between two lines
 
 # variables from which Lightning reads the rank of a process, in its order
 RANKS = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK")
@@ -70,3 +81,46 @@ def say_once(sentence: str) -> None:
     """
     if rank() == 0:
         print(sentence, flush=True)
+
+
+def make_console(*, stderr: bool = False, file: TextIO | None = None, width: int = 0) -> Any:
+    """Return a console of rich that prints brackets, colons and numbers without markup, emoji or
+    colours, because a path may contain brackets.
+
+    For styled output, use `rich.text.Text` or the argument `style`. A closed output pipe raises an
+    exception as with `print`; rich itself would end the process with status 1.
+    """
+    from rich.console import Console  # slow to import, and most messages are plain
+
+    class Plain(Console):
+        def on_broken_pipe(self) -> None:
+            raise  # noqa: PLE0704
+
+    plain: Any = {"markup": False, "emoji": False, "highlight": False}
+    return Plain(stderr=stderr, file=file, width=width or None, **plain)
+
+
+def progress(name: str, total: int | None = None, *, shown: bool = True) -> Any:
+    """Return a progress bar of tqdm, a context manager that counts finished items.
+
+    Args:
+        name: text that describes the work, such as "reading verdicts".
+        total: number of items; None if it is unknown.
+        shown: false if other output shows the progress, or would be disturbed by it.
+    """
+    from tqdm import tqdm  # slow to import
+
+    every = 0.5 if sys.stderr and sys.stderr.isatty() else EVERY
+    delay = AFTER if shown else math.inf
+    return tqdm(desc=name, total=total, delay=delay, mininterval=every, leave=False)
+
+
+def track(items: Iterable[T], name: str, total: int | None = None) -> Iterator[T]:
+    """Yield the items, and show how many of them have been processed.
+
+    `name` describes the work, and `total` is the number of items if it is known.
+    """
+    with progress(name, total) as work:
+        for item in items:
+            yield item
+            work.update()

@@ -15,7 +15,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import chain, islice
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 from tokenizers import Regex, Tokenizer, decoders, normalizers, pre_tokenizers
 from tokenizers.models import BPE, Model, WordLevel
@@ -23,9 +23,8 @@ from tokenizers.models import Unigram as UnigramModel
 from tokenizers.trainers import BpeTrainer, Trainer, UnigramTrainer, WordLevelTrainer
 
 from ablate.config.limits import Range
-from ablate.console import Work
 from ablate.data import SPECIALS, UNK
-from ablate.errors import UserError
+from ablate.errors import UserError, progress
 
 MARK = "\n"
 LINE_FEED = "\ufdd0"
@@ -116,7 +115,7 @@ class Scheme(ABC):
         sized = all(isinstance(text, Sized) for text in texts)
         lines = sum(len(cast(Sized, text)) for text in texts) if sized else None
         trainer.show_progress = False  # type: ignore[attr-defined]
-        with Work("learning the vocabulary", lines) as work:
+        with progress("learning the vocabulary", lines) as work:
             tokenizer.train_from_iterator(_chunks(texts, work), trainer, lines)
         return self.settle(tokenizer)
 
@@ -137,12 +136,12 @@ class Scheme(ABC):
         return tokenizer
 
 
-def _chunks(texts: Texts, work: Work) -> Iterator[Sequence[str]]:
+def _chunks(texts: Texts, work: Any) -> Iterator[Sequence[str]]:
     for text in texts:
         rest = iter(text)
         while chunk := list(islice(rest, CHUNK)):
             yield chunk
-            work.advance(len(chunk))
+            work.update(len(chunk))
 
 
 def characters_and_specials(texts: Texts) -> int:

@@ -21,9 +21,9 @@ import numpy.typing as npt
 import tokenizers
 from tokenizers import decoders
 
-from ablate.console import Work
 from ablate.data import EOS, SPECIALS, UNK, Segment, TextLength
 from ablate.data.scheme import LINE_FEED, MARK, RESERVED, Scheme
+from ablate.errors import progress
 
 # The library's threads hang in forked children, and the number of threads of a run is fixed.
 os.environ["TOKENIZERS_PARALLELISM"] = "0"
@@ -282,7 +282,7 @@ def write_ids(
     with (
         Path(f"{path}.ids").open("wb") as flat,
         Path(f"{path}.offsets").open("wb") as offsets,
-        Work(f"encoding {path.name}", total) as work,
+        progress(f"encoding {path.name}", total) as work,
     ):
         np.zeros(1, OFFSET).tofile(offsets)
         for chunk in _encoded(tokenizer, segments):
@@ -291,7 +291,7 @@ def write_ids(
             counts += np.bincount(chunk.ids, minlength=tokenizer.size)
             length = TextLength(*map(sum, zip(length, chunk.length, strict=True)))
             spelled += chunk.spelled
-            work.advance(chunk.segments)
+            work.update(chunk.segments)
     counts.tofile(f"{path}.counts")
     unknown = max(0, spelled - int(counts @ tokenizer.widths)) if counts[UNK] else 0
     return length._replace(unknown=unknown)

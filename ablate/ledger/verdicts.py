@@ -26,7 +26,7 @@ import yaml
 
 from ablate.config import SMOKE, catalogue
 from ablate.config.labels import option_label
-from ablate.console import track
+from ablate.errors import track
 from ablate.evidence.checks import digest_of_evidence, read_manifest
 from ablate.evidence.outcome import needs_no_training
 from ablate.evidence.registration import shared_levels

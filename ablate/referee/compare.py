@@ -18,8 +18,7 @@ import pandas as pd
 from ablate.config import combinations, study
 from ablate.config.labels import use_labels
 from ablate.config.study import Levels
-from ablate.console import make_console
-from ablate.errors import UserError, likely
+from ablate.errors import UserError, likely, make_console
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import Reason, reason
 from ablate.evidence.sources import read

@@ -25,7 +25,7 @@ from ablate.config.labels import (
 )
 from ablate.config.screen import BASELINE, FACTOR
 from ablate.config.study import Screen, Shown
-from ablate.console import track
+from ablate.errors import track
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import UNSTABLE, Curve, Run, by_label, value
 from ablate.metric import metric_of

@@ -183,7 +183,7 @@ def tuned_runs(worker: "Worker", number: int, cells: Sequence[Cell], tune: Tune)
         wider = wider_jobs(cells, links, tune, seeds)
         # numbers on which all workers agree
         after = screening[-1].number + 1 + turn * screening[0].number
-        worker.work.expect(len(wider))
+        worker.work.total += len(wider)
         jobs, numbers = [*wider.values()], [after + number for number in wider]
         links += worker.run(compose(sweep.context, sweep.config, jobs, numbers, folder), again)
     jobs = worker.agree(path, lambda: tuned_jobs(cells, links, tune, seeds))

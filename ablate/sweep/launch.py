@@ -30,9 +30,8 @@ from rich.text import Text
 from ablate.config import NO_VERDICT, SMOKE
 from ablate.config.construct import construct
 from ablate.config.study import Levels
-from ablate.console import Work, make_console
 from ablate.engine import Engine
-from ablate.errors import UserError
+from ablate.errors import UserError, make_console, progress
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
 from ablate.evidence.log import looked
@@ -76,15 +75,14 @@ def launch(context: HydraContext, config: DictConfig, jobs: Sequence[Sequence[st
     # at the end of the block below, runs save their state
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     engine: Engine = construct(config.engine)
-    console = make_console(stderr=True)
-    console.print(f"{config.name}: checking {len(jobs)} runs")
+    print(f"{config.name}: checking {len(jobs)} runs", file=sys.stderr)
     with engine.started(config):  # first, because it takes seconds in the background
         sweep = plan_runs(context, config, jobs)
         register_study(sweep)
         # a part of a study has no interim analyses
         waves = [sweep.cells] if sweep.is_part else stages(sweep.cells, sweep.study)
         total = len(sweep.cells) + len(sweep.screening)
-        with Work(config.name, total, shown=console.is_terminal) as work:
+        with progress(config.name, total, shown=sys.stderr.isatty()) as work:
             n_executed = Worker(sweep, engine, work).run_stages(waves)
     if conclude(config, n_executed):
         sys.exit(1)
@@ -111,12 +109,12 @@ class Worker:
     Args:
         sweep: the sweep.
         engine: the engine that executes the runs.
-        work: the display of the progress.
+        work: the display of the progress, of tqdm.
     """
 
     sweep: PlannedSweep
     engine: Engine
-    work: Work
+    work: Any
 
     def run_stages(self, waves: Sequence[Sequence[Cell]]) -> int:
         """Execute the runs of each stage, one stage after the other, and return their number."""
@@ -126,7 +124,7 @@ class Worker:
         n_executed = 0
         for number, stage in enumerate(waves):
             wanted = [cell for cell in stage if cell.levels in arms]
-            self.work.expect(-each * (len(stage) - len(wanted)))
+            self.work.total -= each * (len(stage) - len(wanted))
             if wanted and tune:
                 from ablate.sweep.adjust import tuned_runs  # imports torch
 
@@ -169,12 +167,12 @@ class Worker:
     def _show(self, cell: Cell, *, here: bool) -> None:
         """Print the outcome of a run; `here` is true if this process executed it."""
         link = read_link(cell.link)
-        self.work.advance()
+        self.work.update()
         how = "reused" if link.get("reused") else link["status"]
         detail = link.get("error") or f"{link['wall_seconds']:.0f} s"
         where = "" if here else " (earlier, or another worker)"
-        line = f"{self.work.done}/{self.work.total} {cell.label}: {how}, {detail}{where}"
-        make_console(stderr=True).print(line, soft_wrap=True)
+        line = f"{self.work.n}/{self.work.total} {cell.label}: {how}, {detail}{where}"
+        self.work.write(line, file=sys.stderr)
         check_source(link)
 
     def _as_completed(self, cells: Sequence[Cell]) -> Iterator[tuple[Cell, bool]]:

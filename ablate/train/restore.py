@@ -25,10 +25,9 @@ from ablate.config.check import check, check_groups, check_node
 from ablate.config.construct import construct
 from ablate.config.schema import Batching, Config
 from ablate.config.trust import check_targets
-from ablate.console import Work
 from ablate.data import EOS, PAD, Corpus, check_split, stream_lines
 from ablate.data.tokenizer import Given, Tokenizers
-from ablate.errors import UserError, class_and_line, first_line
+from ablate.errors import UserError, class_and_line, first_line, progress
 from ablate.initial import initialise
 from ablate.model import Model, build
 from ablate.model.layers import choose_products
@@ -224,14 +223,14 @@ def translate_stream(run: Restored, batch: int, source: Iterable[bytes], target:
         raise UserError(f"checkpoint={run.folder}: its task does not translate")
     lines = stream_lines(source, "standard input")
     read, cut_lines = 0, list[int]()
-    with Work("translating lines", shown=not sys.stdout.isatty()) as work:
+    with progress("translating lines", shown=not sys.stdout.isatty()) as work:
         while chunk := list(islice(lines, batch)):
             texts, cuts = translate(run, chunk)
             cut_lines += [number for number, cut in enumerate(cuts, start=read + 1) if cut]
             read += len(chunk)
             target.write("".join(f"{text}\n" for text in texts).encode())
             target.flush()
-            work.advance(len(chunk))
+            work.update(len(chunk))
     if cut_lines:
         print(
             f"warning: {len(cut_lines):,} lines (the first is line {cut_lines[0]:,}) had more than "

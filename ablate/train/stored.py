@@ -13,7 +13,7 @@ from rich.text import Text
 from ablate.config import leaves
 from ablate.config.construct import construct
 from ablate.config.settle import settle
-from ablate.console import make_console
+from ablate.errors import make_console
 from ablate.record.identity import OUTSIDE, read_source
 from ablate.record.results import RESULT, Result
 from ablate.record.training import Record

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, cast
 
 from ablate.config.study import Claim, Question
-from ablate.console import track
+from ablate.errors import track
 from ablate.evidence.checks import Asked, Registration
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import Reason, Run, Values, involves_chance, reason

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from ablate.console import track
+from ablate.errors import track
 from ablate.ledger.text import Entry, limits
 from ablate.phrases import MARKS, grouped
 from ablate.verdict.kinds import KINDS

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ablate.cli.main import main
-from ablate.console import make_console
+from ablate.errors import make_console
 
 ROOT = Path(__file__).resolve().parents[2]
 

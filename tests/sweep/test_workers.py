@@ -14,9 +14,8 @@ from hydra.types import HydraContext, RunMode
 from omegaconf import OmegaConf
 
 from ablate.config import CONF
-from ablate.console import Work
 from ablate.engine import Engine
-from ablate.errors import UserError
+from ablate.errors import UserError, progress
 from ablate.evidence.gather import gather
 from ablate.record import identity as source
 from ablate.record.files import seal, write_json
@@ -96,7 +95,7 @@ def stage(sweep, processes):
     """Run one stage of three cells, whose processes end in these ways, in their order."""
 
     def ran(*ends, again=True):
-        following, work = iter(ends), Work("toy", 3)
+        following, work = iter(ends), progress("toy", 3, shown=False)
         processes(lambda cell: next(following)(cell))
         with work:
             return Worker(sweep, Here(), work).run(sweep.cells[1:4], again), work
@@ -123,7 +122,7 @@ def test_workers_that_race_execute_every_cell_once(sweep, processes, tmp_path, m
         return 0
 
     def worker(_):
-        return Worker(sweep, Here(), Work("toy", 6)).run(sweep.cells)
+        return Worker(sweep, Here(), progress("toy", 6, shown=False)).run(sweep.cells)
 
     processes(slowly)
     with ThreadPoolExecutor(3) as workers:
@@ -146,13 +145,13 @@ def test_a_worker_waits_for_a_run_that_another_holds_and_takes_over(stage, cells
 
     links, work = stage(ends, ends, ends)
     assert ran == [2, 3, 1]
-    assert work.done == 3 and len(links) == 3
+    assert work.n == 3 and len(links) == 3
 
 
 def test_a_run_whose_process_is_interrupted_or_killed_has_failed(stage, tmp_path):
     links, work = stage(ends_well(tmp_path), lambda cell: 143, lambda cell: -9)
     assert [link["status"] for link in links] == ["finished", "failed", "failed"]
-    assert work.done == 3
+    assert work.n == 3
 
 
 def test_a_run_that_is_lost_on_another_machine_failed_unless_it_had_ended(stage, tmp_path):
@@ -182,7 +181,7 @@ def test_who_joins_runs_again_what_failed_or_is_not_what_it_would_be_now(
     done(cells[3], tmp_path, identity="read before")
     links, work = stage(well, well)
     assert [link["status"] for link in links] == ["finished"] * 3
-    assert work.done == 3
+    assert work.n == 3
     assert "cell 2: finished, 1 s" in capsys.readouterr().err
     for cell in cells:
         done(cell, tmp_path, "failed", error="no space")

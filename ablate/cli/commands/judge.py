@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.study:
         _judge_table(arguments)
         return
-    from ablate.console import make_console
+    from ablate.errors import make_console
     from ablate.evidence.checks import ANALYSIS_LOG, keep
     from ablate.record.files import check_links, write_text
     from ablate.report.content import announce_report

@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> None:
     from rich.text import Text
 
     from ablate.config import catalogue
-    from ablate.console import make_console
+    from ablate.errors import make_console
     from ablate.ledger.text import lines, pick, read_entries, subjects, summary
 
     folder = arguments.experiments or catalogue()
