@@ -21,6 +21,7 @@ import ablate.config.schema  # noqa: F401  # the root of the config tree
 from ablate.cli.parser import FULL_ERROR, WITH_TRACEBACK, exit_statuses
 from ablate.config import CONF, SMOKE, groups, option_folders
 from ablate.config.check import check_groups
+from ablate.config.labels import arm_label
 from ablate.config.limits import check_words
 from ablate.config.screen import BASELINE, FACTOR
 from ablate.errors import UserError
@@ -202,4 +203,7 @@ def _announce(config: DictConfig) -> None:
             f"{FACTOR}={config.variant} is an arm of the experiment {config.name}: add -m"
         )
     if config.study is not None:
-        print(f"This command trains only one run; add -m for the whole experiment {config.name}.")
+        from ablate.record.results import levels
+
+        run = f"{arm_label(levels(config)) or 'the baseline'}, seed {config.seed}"
+        print(f"This command trains only one run ({run}); add -m for the whole experiment.")

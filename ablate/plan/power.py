@@ -134,8 +134,8 @@ def power_table(seen: Sequence[Sensitivity]) -> list[str]:
     lines = aligned(rows)
     if any(each.unit == STANDARD for each in seen):
         lines.append(
-            "No earlier sweep of this name and setting tells how much runs vary, so the unit is "
-            "the standard deviation of the difference for one seed."
+            "How much runs vary is not known from a sweep of this name and setting in which all "
+            "arms learned, so the unit is the standard deviation of the difference for one seed."
         )
     return lines
 

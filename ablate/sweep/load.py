@@ -33,8 +33,10 @@ def from_folder(folder: Path) -> Evidence:
     experiments/.
 
     Raises:
-        UserError: the folder is not a finished sweep with a study.
+        UserError: the folder does not exist, or is not a finished sweep with a study.
     """
+    if not folder.is_dir():
+        raise UserError(f"there is no folder {folder}")
     check_links(folder, folder)
     if file_of_runs(folder).exists() or not (folder / "cells").is_dir():
         return load_evidence(folder)
