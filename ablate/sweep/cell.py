@@ -251,7 +251,7 @@ def write_link(cell: Cell, outcome: results.Result) -> None:
         if tune := study.get("tune"):
             value = OmegaConf.select(config, tune["key"])
             about["tuned"] = {"key": tune["key"], "value": value}
-    results.write_link(cell.link, {**about, **outcome})
+    results.write_link(cell.link, about | outcome)
 
 
 @dataclass(frozen=True)
