@@ -7,15 +7,17 @@ Caveats are full sentences. Reasons are clauses without a full stop, which other
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from string import Formatter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ablate.config.labels import arm_label, factor_label, option_label, texts_of_task
-from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import Caveat, Reason, Run
 from ablate.metric import metric_in_words
 from ablate.phrases import claims_numbered, counted, each_of, grouped, in_sentence, listed, quoted
 from ablate.verdict.stored import was_trained
 from ablate.verdict.types import Failures, Verdict
+
+if TYPE_CHECKING:  # numpy, for which the first line of a command would wait
+    from ablate.evidence.folder import Evidence
 
 EXPLORATORY = "its verdicts are therefore exploratory"
 FAILED_TO_LEARN = "failed to learn (diverged, collapsed, near chance or on a plateau)"
@@ -255,7 +257,7 @@ def regime(verdict: Verdict) -> str:
     return "; ".join([*parts, *["not trained"] * (not trained and "data" in setting)])
 
 
-def registration(evidence: Evidence, verdict: Verdict) -> str:
+def registration(evidence: "Evidence", verdict: Verdict) -> str:
     """Return a sentence on when the study was registered, and how often it was changed and judged
     before.
     """

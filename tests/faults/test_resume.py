@@ -59,6 +59,7 @@ def test_killed_in_any_batch_with_any_distance_of_states(go, kill, left, nth, ev
     assert left(go("killed", saving)) == whole
 
 
+@pytest.mark.slow
 def test_killed_in_an_epoch_with_fewer_batches_than_others(go, kill, left, whole):
     """The epochs have 12, 11, 11, 12 batches: the fourth shows what limits them."""
     words = ("batch.bucket=false", "batch.tokens=84", "budget.steps=48", "search=greedy")
