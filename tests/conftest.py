@@ -5,17 +5,23 @@ import functools
 import gc
 import logging
 import pickle
+import re
 import subprocess
 import sys
 import time
 from concurrent.futures import Future
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
+import hydra
 import pytest
 import yaml
 from _pytest.logging import catching_logs
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.config_repository import CachingConfigRepository, ConfigRepository
+from hydra._internal.core_plugins.file_config_source import FileConfigSource
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
 
 # As small as a run can be; results and cache in a folder of the test.
 SMALL = (
@@ -55,6 +61,7 @@ def attach_to_root(self):
 
 
 attach_to_all, catching_logs.__enter__ = catching_logs.__enter__, attach_to_root
+yaml.safe_load = functools.partial(yaml.load, Loader=yaml.CSafeLoader)  # ten times as fast
 
 
 def pytest_addoption(parser):
@@ -91,24 +98,27 @@ def pytest_collection_finish():
     gc.set_threshold(20_000, 20, 20)
 
 
+def sources(repo):
+    """Return where a repository reads its configs."""
+    return getattr(repo, "delegate", repo).get_sources()
+
+
 def ours(repo):
     """Return whether all configs of a repository of Hydra are those of the project."""
     from ablate.config import option_folders
 
     places = {*map(str, option_folders())}
-    return all(s.scheme() != "file" or s.path in places for s in repo.get_sources())
+    return all(s.scheme() != "file" or s.path in places for s in sources(repo))
 
 
 def origin(repo):
     """Return where a repository reads its configs, and whether it leaves out studies."""
-    return type(repo.delegate).__name__, repo.get_sources()
+    return type(repo.delegate).__name__, sources(repo)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def files_read_once():
     """Let Hydra read each file of the config tree once, and put it into its place once."""
-    from hydra._internal.config_loader_impl import ConfigLoaderImpl
-    from hydra._internal.config_repository import ConfigRepository
     from omegaconf import OmegaConf, base
 
     from ablate.config import CONF
@@ -148,6 +158,47 @@ def files_read_once():
         patch.setattr(ConfigRepository, "load_config", load_once)
         patch.setattr(ConfigLoaderImpl, "_load_single_config", put_once)
         patch.setattr(OmegaConf, "load", parse_once)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def folders_sought_once():
+    """Let Hydra seek a group once in each of the forty folders that the project has for options.
+
+    A config without the node of Hydra needs no list of them, which takes longer than its files.
+    """
+    from ablate.config import CONF
+
+    compose = hydra.compose
+
+    def compose_without_list(*given, return_hydra_config=False):
+        with pytest.MonkeyPatch.context() as patch:
+            if not return_hydra_config:
+                patch.setattr(CachingConfigRepository, "get_sources", lambda self: [])
+            return compose(*given, return_hydra_config=return_hydra_config)
+
+    is_group = FileConfigSource.is_group
+    sought = functools.cache(lambda path, group: is_group(FileConfigSource("", path), group))
+
+    def seek_once(self, group):
+        fixed = Path(self.path).is_relative_to(CONF.parent)
+        return sought(self.path, group) if fixed else is_group(self, group)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FileConfigSource, "is_group", seek_once)
+        patch.setattr(hydra, "compose", compose_without_list)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def policy_checked_once():
+    """Let Hydra check its list of refused targets once, and not again for every object."""
+    with pytest.MonkeyPatch.context() as patch:
+        with suppress(ImportError):  # of another version
+            from hydra._internal import target_policy as policy
+
+            once = functools.cache(policy._validated_target_policy)
+            patch.setattr(policy, "_validated_target_policy", once)
         yield
 
 
@@ -276,37 +327,45 @@ def schema():
     catalogue_folders()
 
 
-@functools.lru_cache(maxsize=512)  # several files go through all experiments
-def _composed(words):
-    """A config without and with the node of Hydra; unpickling gives one that a test may change."""
-    import hydra
-    from omegaconf import open_dict
+@functools.cache
+def _chosen(word):
+    """Return whether an override chooses an option, or belongs to Hydra."""
+    from ablate.config import option_folders
 
+    group = re.split("[@=]", word.lstrip("+~"), maxsplit=1)[0]
+    return word.startswith("hydra.") or any((f / group).is_dir() for f in option_folders())
+
+
+@functools.cache
+def _parsed(word):
+    return OverridesParser.create().parse_override(word)
+
+
+@functools.lru_cache(maxsize=512)  # several files go through all experiments
+def _composed(words, hydra_node):
+    """A config; unpickling gives one that a test may change."""
     from ablate.config import CONF
 
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-        config = hydra.compose("config", list(words), return_hydra_config=True)
-    whole = pickle.dumps(config)
-    with open_dict(config):
-        del config["hydra"]
-    return pickle.dumps(config), whole
+        config = hydra.compose("config", list(words), return_hydra_config=hydra_node)
+    return pickle.dumps(config)
 
 
 @pytest.fixture(scope="session")
 def compose():
     """Compose the config of a run from overrides, as the command line would.
 
-    Configs that differ in their folders alone share a composition.
+    Configs of the same options share a composition, on which the other keys are set.
     """
 
     def composed(*overrides, hydra_node=False):
+        config = pickle.loads(_composed(tuple(filter(_chosen, overrides)), hydra_node))
+        keys = [_parsed(word) for word in overrides if not _chosen(word)]
+        ConfigLoaderImpl._apply_overrides_to_config(keys, config)
         if hydra_node:
-            return pickle.loads(_composed(overrides)[1])
-        folders = dict(word.split("=", 1) for word in overrides if word.startswith("paths."))
-        rest = tuple(word for word in overrides if not word.startswith("paths."))
-        config = pickle.loads(_composed(rest)[0])
-        for key, folder in folders.items():
-            config.paths[key.removeprefix("paths.")] = folder
+            given = [word for word in overrides if not word.startswith("hydra.")]
+            config.hydra.overrides.task = given
+            config.hydra.job.override_dirname = ",".join(sorted(given))
         return config
 
     return composed

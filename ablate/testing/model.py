@@ -287,7 +287,7 @@ def seeded(level: Level) -> Iterator[str]:
     """The same seed draws the same initial values, and another seed draws different initial
     values.
     """
-    first, other, again = (_drawn(level.model, seed) for seed in (7, 8, 7))
+    first, other, again = _drawn(level.model, 7, 8, 7)
     for name, values in first.items():
         if not torch.equal(values, again[name]):
             yield f"{name} differs for the same seed"
@@ -297,7 +297,7 @@ def seeded(level: Level) -> Iterator[str]:
 
 def initial_values(level: Level) -> Iterator[str]:
     """Parameters that the model shares with the default model have the same initial values."""
-    ours, theirs = _drawn(level.model, 3), _drawn(_base(), 3)
+    (ours,), (theirs,) = _drawn(level.model, 3), _base()
     shared = [name for name in ours if name in theirs and ours[name].shape == theirs[name].shape]
     if not shared:
         yield "it shares none"
@@ -305,15 +305,18 @@ def initial_values(level: Level) -> Iterator[str]:
 
 
 @cache
-def _base() -> Any:
-    """Return the default model, from which options differ in one component."""
-    return built(model_config())
+def _base() -> list[dict[str, Tensor]]:
+    """Return initial values of the default model, from which options differ in one component."""
+    return _drawn(built(model_config()), 3)
 
 
-def _drawn(model: Any, seed: int) -> dict[str, Tensor]:
-    model = copy.deepcopy(model)
-    initialise(model, seed)
-    return {name: parameter.detach() for name, parameter in model.named_parameters()}
+def _drawn(model: Any, *seeds: int) -> list[dict[str, Tensor]]:
+    """Return the initial values of the parameters, by name, for each seed."""
+    model, values = copy.deepcopy(model), []
+    for seed in seeds:
+        initialise(model, seed)
+        values.append({name: value.detach().clone() for name, value in model.named_parameters()})
+    return values
 
 
 def _close(a: Tensor, b: Tensor) -> bool:

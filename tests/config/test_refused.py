@@ -28,7 +28,7 @@ from ablate.train.resolve import resolve
         ("model.d_model=wide", "model.d_model=wide"),
         ("tokenizer.vocab_size=1048577", "tokenizer.vocab_size=1048577"),
         ("optimizer.lr=nan", "optimizer.lr=nan"),
-        ("paths.results=~/runs", "paths.results=~/runs"),
+        ("paths.results='~/runs'", "paths.results=~/runs"),
         ("seed=-1", "seed=-1"),
         ("data.n_train=1000000000000", "data.n_train"),
         # of a study

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.utils import get_object
-from omegaconf import OmegaConf
+from omegaconf import OmegaConf, open_dict
 
 from ablate.config import CONF, option_file, option_folders
 from ablate.config.check import check
@@ -84,11 +84,10 @@ def _levels(key, value):
 )
 def experiment(request, compose):
     """Name, config and swept levels of an experiment."""
-    words = (f"+experiment={request.param}",)
-    sweep, config = compose(*words, hydra_node=True), compose(*words)
-    for composed in (sweep, config):
-        expand(composed)  # the study of a screen
-    return request.param, config, _swept(sweep.hydra.sweeper.params)
+    config = compose(f"+experiment={request.param}", hydra_node=True)
+    expand(config)  # the study of a screen
+    with open_dict(config):
+        return request.param, config, _swept(config.pop("hydra").sweeper.params)
 
 
 def test_every_experiment_names_itself_and_options_that_exist():

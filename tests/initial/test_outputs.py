@@ -10,6 +10,7 @@ from ablate.data.scheme import Byte
 from ablate.data.tokenizer import Tokenizer, Tokenizers
 from ablate.initial.drawn import output_projections
 from ablate.model import Causal, build
+from ablate.testing.model import model_config
 
 SIZES = ("model.d_model=32", "model.d_ff=64", "model.n_layers=3", "model.n_heads=2")
 ENDS = ("attention.output.weight", "feed_forward.outer.weight")
@@ -27,11 +28,14 @@ def made(compose):
     """Return a function that builds a model with the initial values of an option."""
 
     def make(initial, *words, model="decoder_only", seed=1):
-        sizes = SIZES if model != "rnn" else ("model.d_model=32", "model.n_layers=2")
-        config = compose(f"model={model}", f"initial={initial}", *sizes, *words)
-        net = build(config.model, src_vocab=40, tgt_vocab=40, joint_vocab=True)
+        of_initial = [word for word in words if word.startswith("initial")]
+        of_model = [word for word in words if word not in of_initial]
+        config = model_config(*SIZES, *of_model, size=model, small=False)
+        net = build(config, src_vocab=40, tgt_vocab=40, joint_vocab=True)
         vocabulary = Tokenizer(Byte(joint=True).train([]))
-        construct(config.initial)(net, Tokenizers(vocabulary, vocabulary), seed)
+        construct(compose(f"initial={initial}", *of_initial).initial)(
+            net, Tokenizers(vocabulary, vocabulary), seed
+        )
         return net
 
     return make

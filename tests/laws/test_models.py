@@ -14,6 +14,7 @@ from ablate.errors import UserError
 from ablate.initial import initialise
 from ablate.model import Causal, CausalDocuments, Law, Seq2Seq, build
 from ablate.model.attention.multi_head import SelfAttention
+from ablate.testing import model as testing
 
 PAD, VOCAB = 0, 20
 # a size is a config that names another model in its defaults
@@ -27,13 +28,10 @@ def model_config(level, *overrides):
 
 @functools.cache
 def _composed(level, *overrides):
-    import hydra
-
     given = OmegaConf.load(CONF / f"model/{level}.yaml")
     small = [f"model.{key}={value}" for key, value in SMALL.items() if key in given]
     chosen = "micro" if level == "transformer" else level
-    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-        return hydra.compose("config", [f"model={chosen}", *small, *overrides]).model
+    return testing.model_config(*small, *overrides, size=chosen, small=False)
 
 
 def built(config, seed=1):

@@ -22,16 +22,17 @@ def onednn():
 
 
 @pytest.fixture
-def build_model(compose):
+def build_model():
     """Build a small model from overrides."""
     from ablate.initial import initialise
     from ablate.model import build
+    from ablate.testing.model import model_config
 
     small = ("model.d_model=16", "model.d_ff=24", "model.n_heads=2")
 
-    def built(*overrides, joint_vocab=True):
-        config = compose(*small, *overrides)
-        model = build(config.model, src_vocab=20, tgt_vocab=20, joint_vocab=joint_vocab)
+    def built(*overrides, joint_vocab=True, size="micro"):
+        config = model_config(*small, *overrides, size=size, small=False)
+        model = build(config, src_vocab=20, tgt_vocab=20, joint_vocab=joint_vocab)
         initialise(model, 1)
         return model
 

@@ -27,7 +27,7 @@ def test_a_state_of_its_own_cannot_go_on_from_a_source_in_front(build_model, par
     from ablate.errors import UserError
 
     with pytest.raises(UserError):
-        build_model("model=decoder_only", f"model/{part}").check_decoding()
+        build_model(f"model/{part}", size="decoder_only").check_decoding()
 
 
 @torch.no_grad()

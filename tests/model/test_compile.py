@@ -24,10 +24,6 @@ def trace(*options):
     return done.stdout.splitlines()
 
 
-def test_a_language_model_is_one_graph():
-    assert len(trace("model=decoder_only")) == 1
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_every_option_is_one_graph_with_the_same_gradients():

@@ -7,7 +7,7 @@ import pytest
 
 from ..experiments import EXPERIMENTS
 
-SHORT, LONGEST = 0.8, 2.1  # seconds of a run that a fast test and a slow one repeat
+SHORT, LONGEST = 0.3, 2.1  # seconds of a run that a fast test and a slow one repeat
 ROUNDING = 1e-12
 OF_WORDS = ("initial_scale",)  # depends on the size of the vocabulary, which is another here
 

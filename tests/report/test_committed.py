@@ -29,12 +29,12 @@ SLOW = pytest.mark.slow
 
 
 def quick():
-    """Every thirtieth experiment, and the first with each pair of a kind of claim and a verdict."""
+    """The first experiment with each pair of a kind of claim and a verdict."""
     covered = set()
-    for number, folder in enumerate(COMMITTED):
+    for folder in COMMITTED:
         claims = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))["claims"]
         answers = {(claim["kind"], claim["verdict"], claim["grade"]) for claim in claims}
-        if number % 30 == 0 or not answers <= covered:
+        if not answers <= covered:
             covered |= answers
             yield folder
 

@@ -108,7 +108,7 @@ def scaled(small, compose, monkeypatch):
     return go
 
 
-@pytest.mark.parametrize("clipped", ["norm", "value"])
+@pytest.mark.parametrize("clipped", ["norm", pytest.param("value", marks=pytest.mark.slow)])
 def test_scaled_gradients_are_measured_and_clipped_without_their_scale(scaled, clipped):
     clip = ("trainer.gradient_clip_val=0.01", f"+trainer.gradient_clip_algorithm={clipped}")
     (fused, norms), (plain, expected) = (

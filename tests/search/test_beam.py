@@ -25,9 +25,9 @@ def test_greedy_takes_the_likeliest_token_each_time(table_model, twelve):
 def test_wide_beam_finds_the_best_of_all_translations(alpha, table_model, twelve):
     rows, src = twelve
     model = table_model()
-    # 81 hypotheses of 4 tokens out of 3: the beam drops none
-    translations = beam(81, alpha)(table_model(), src)
-    assert translations == [model.best((*row, EOS), 4, alpha) for row in rows]
+    # 27 hypotheses of 3 tokens out of 3: the beam drops none
+    translations = beam(27, alpha, max_extra=3)(table_model(), src)
+    assert translations == [model.best((*row, EOS), 3, alpha) for row in rows]
     assert len({len(ids) for ids in translations}) > 1
 
 

@@ -35,13 +35,13 @@ def plain(cell):
 def test_arms_composed_from_shared_changes_are_the_arms_that_hydra_composes(
     master, small, tmp_path
 ):
-    losses, initial = ("cross_entropy", "z_loss"), ("seeded", "zero_output")
+    losses = ("cross_entropy", "z_loss")
     jobs = [
-        (*small, arm, f"loss={loss}", f"initial={values}", f"model.d_ff={width}", f"seed={seed}")
-        for seed, (arm, loss, values, width) in enumerate(product(ARMS, losses, initial, (32, 48)))
+        (*small, arm, f"loss={loss}", f"model.d_ff={width}", f"seed={seed}")
+        for seed, (arm, loss, width) in enumerate(product(ARMS, losses, (32, 48)))
     ]
     cells = compose(*master, jobs, count(), tmp_path)
-    for number in (1, 6, 12):
+    for number in (1, 6):
         (alone,) = compose(*master, [jobs[number]], [number], tmp_path)
         assert plain(cells[number]) == plain(alone)
 
@@ -59,7 +59,7 @@ def test_a_cell_with_another_value_of_a_nuisance_is_the_cell_that_hydra_composes
         for seed in (1, 5)
     ]
     cells = compose(*master, jobs, count(), tmp_path, key)
-    for number, job in enumerate(jobs):
+    for number, job in [*enumerate(jobs)][1::3]:
         (alone,) = compose(*master, [job], [number], tmp_path)
         assert plain(cells[number]) == plain(alone)
         assert cells[number].overrides == job

@@ -57,7 +57,7 @@ def links(tmp_path):
 
 
 @pytest.mark.slow
-def test_every_arm_gets_its_best_rate_and_old_runs_make_no_evidence(processes, tmp_path):
+def test_every_arm_gets_its_best_rate_and_old_runs_make_no_evidence(ablate, tmp_path):
     arguments = (
         "+experiment=preln_vs_postln",
         "study.tune.values=[1e-6,0.01]",
@@ -67,7 +67,7 @@ def test_every_arm_gets_its_best_rate_and_old_runs_make_no_evidence(processes, t
     )
     from ablate.evidence.outcome import value
 
-    done = processes(*arguments)
+    done = ablate(*arguments)
     assert done.returncode == 0, done.stderr
     lines = (sweep_folder(tmp_path) / "screening.jsonl").read_text().splitlines()
     screened = [json.loads(line) for line in lines]
@@ -78,7 +78,7 @@ def test_every_arm_gets_its_best_rate_and_old_runs_make_no_evidence(processes, t
         best = min(candidates, key=lambda run: value(run, "val/nll"))
         assert link["tuned"]["value"] == best["tuned"]["value"]
     shutil.rmtree(sweep_folder(tmp_path))
-    done = processes(*arguments, "study.claims.0.margin=1.5")  # the study is changed after its runs
+    done = ablate(*arguments, "study.claims.0.margin=1.5")  # the study is changed after its runs
     assert done.stderr.count("reused, ") == 16
     assert "exploratory" in done.stdout
 

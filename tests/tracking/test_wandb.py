@@ -77,7 +77,8 @@ def test_a_run_from_the_command_line(small, tmp_path, summed_up, recorded):
 
 
 def test_metrics_samples_and_pictures(go, summed_up, recorded):
-    result, folder = go("model/position=learned", "logger.samples=3", "trainer.log_every_n_steps=2")
+    few = ("model.n_heads=1", "logger.samples=3", "trainer.log_every_n_steps=2")
+    result, folder = go("model/position=learned", *few)
     stored = summed_up(folder)
     history = [record["item"] for record in recorded(folder)["history"]]
     _metrics(result, stored["summary"], history)

@@ -62,6 +62,7 @@ def swept(tmp_path_factory, cache_folder):
         patch.setattr("sys.path", [*sys.path])
         patch.setattr("sys.argv", ["ablate", *TINY, *paths, *levels, "-m"])
         run_cells_here(patch)
+        patch.setattr("ablate.observe.pictures.pictures", lambda *_: ())  # for tests/tracking
         main()
     (swept,) = folder.glob("results/sweeps/sinusoidal_vs_learned_multi30k/*")
     return swept
