@@ -11,17 +11,21 @@ import sys
 import time
 from concurrent.futures import Future
 from contextlib import nullcontext, suppress
+from importlib import metadata
 from pathlib import Path
 
 import hydra
 import pytest
 import yaml
 from _pytest.logging import catching_logs
+from hydra._internal import config_loader_impl
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
-from hydra._internal.config_repository import CachingConfigRepository, ConfigRepository
+from hydra._internal.config_repository import ConfigRepository
 from hydra._internal.core_plugins.file_config_source import FileConfigSource
+from hydra.conf import ConfigSourceInfo
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import OmegaConf, base
 
 # As small as a run can be; results and cache in a folder of the test.
 SMALL = (
@@ -61,6 +65,7 @@ def attach_to_root(self):
 
 
 attach_to_all, catching_logs.__enter__ = catching_logs.__enter__, attach_to_root
+metadata.entry_points = functools.cache(metadata.entry_points)  # of all packages, at every run
 yaml.safe_load = functools.partial(yaml.load, Loader=yaml.CSafeLoader)  # ten times as fast
 
 
@@ -98,29 +103,22 @@ def pytest_collection_finish():
     gc.set_threshold(20_000, 20, 20)
 
 
-def sources(repo):
-    """Return where a repository reads its configs."""
-    return getattr(repo, "delegate", repo).get_sources()
-
-
 def ours(repo):
     """Return whether all configs of a repository of Hydra are those of the project."""
     from ablate.config import option_folders
 
     places = {*map(str, option_folders())}
-    return all(s.scheme() != "file" or s.path in places for s in sources(repo))
+    return all(s.scheme() != "file" or s.path in places for s in repo.get_sources())
 
 
 def origin(repo):
     """Return where a repository reads its configs, and whether it leaves out studies."""
-    return type(repo.delegate).__name__, sources(repo)
+    return type(repo.delegate).__name__, repo.get_sources()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def files_read_once():
     """Let Hydra read each file of the config tree once, and put it into its place once."""
-    from omegaconf import OmegaConf, base
-
     from ablate.config import CONF
 
     load, put, parse = (
@@ -163,30 +161,19 @@ def files_read_once():
 
 @pytest.fixture(scope="session", autouse=True)
 def folders_sought_once():
-    """Let Hydra seek a group once in each of the forty folders that the project has for options.
-
-    A config without the node of Hydra needs no list of them, which takes longer than its files.
-    """
+    """Let Hydra seek a group, and describe a folder, once for each of the forty folders."""
     from ablate.config import CONF
 
-    compose = hydra.compose
-
-    def compose_without_list(*given, return_hydra_config=False):
-        with pytest.MonkeyPatch.context() as patch:
-            if not return_hydra_config:
-                patch.setattr(CachingConfigRepository, "get_sources", lambda self: [])
-            return compose(*given, return_hydra_config=return_hydra_config)
-
-    is_group = FileConfigSource.is_group
+    is_group, fixed = FileConfigSource.is_group, str(CONF.parent)
     sought = functools.cache(lambda path, group: is_group(FileConfigSource("", path), group))
+    described = functools.cache(lambda **of: OmegaConf.structured(ConfigSourceInfo(**of)))
 
     def seek_once(self, group):
-        fixed = Path(self.path).is_relative_to(CONF.parent)
-        return sought(self.path, group) if fixed else is_group(self, group)
+        return sought(self.path, group) if self.path.startswith(fixed) else is_group(self, group)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(FileConfigSource, "is_group", seek_once)
-        patch.setattr(hydra, "compose", compose_without_list)
+        patch.setattr(config_loader_impl, "ConfigSourceInfo", described)
         yield
 
 
@@ -209,7 +196,7 @@ def merged_once(files_read_once):
     That leaves a tenth of the sixth of a second that a composition takes. What lies in a folder of
     a test may change, so it is always merged anew.
     """
-    from hydra._internal import config_loader_impl, defaults_list
+    from hydra._internal import defaults_list
 
     loader = config_loader_impl.ConfigLoaderImpl
     find, merge = config_loader_impl.create_defaults_list, loader._compose_config_from_defaults_list

@@ -13,6 +13,11 @@ MODES = {
     "accumulated": ("trainer.accumulate_grad_batches=2", "checkpoint.save_every=1"),
     "best": ("checkpoint.tested=best",),
     "average": ("checkpoint.tested=average", "checkpoint.every=2", "checkpoint.average=3"),
+    "mean": (
+        "+callbacks.mean._target_=pytorch_lightning.callbacks.EMAWeightAveraging",
+        *("+callbacks.mean.decay=0.5", "optimizer.lr=0.01", "search=greedy"),
+        *("checkpoint.tested=best", "checkpoint.save_every=2"),
+    ),
     "early_stopping": (
         *("optimizer.lr=0.0", "budget.steps=40"),
         *("callbacks=early_stopping", "callbacks.early_stopping.patience=1"),
@@ -25,6 +30,7 @@ LIVES = (
     (Training, "validation_step", 1, False),
     (files, "write_bytes", 4, True),
     (Training, "on_validation_epoch_end", 1, True),
+    (Training, "fix_weights", 1, True),
     (Training, "test_step", 1, True),
     (Training, "on_test_epoch_end", 1, True),
 )

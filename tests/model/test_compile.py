@@ -16,20 +16,16 @@ from ablate.train.resolve import resolve
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def trace(*options):
-    """Trace in a process of its own, because checks of shapes would break the graphs."""
-    command = [sys.executable, "-m", "lab.bench.compiled_options", *options]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout.splitlines()
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_every_option_is_one_graph_with_the_same_gradients():
+    """In a process of its own, because checks of shapes would break the graphs."""
     from lab.bench.compiled_options import all_options
 
-    assert len(trace(*all_options())) > 60
+    command = [sys.executable, "-m", "lab.bench.compiled_options", *all_options()]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(done.stdout.splitlines()) > 60
 
 
 def test_recurrent_layers_are_refused_before_the_first_step(small, compose):

@@ -17,18 +17,17 @@ def planned(small):
 
 
 def test_each_option_is_compared_with_the_first_over_all_other_options(planned):
-    sweep = planned("model.n_heads=2,1,4", "model/norm=layer_norm,rms_norm", "seed=3,4")
-    assert sweep.config.name == "n_heads_2_1_4_norm_layer_norm_rms_norm"
+    sweep = planned("model.n_heads=2,1", "model/norm=layer_norm,rms_norm", "seed=3,4")
+    assert sweep.config.name == "n_heads_2_1_norm_layer_norm_rms_norm"
     assert sweep.study["factors"] == ["model.n_heads", "model/norm"]
     assert sweep.study["exploratory"] and sweep.study["seeds"] == 2
     arms = [(claim["treatment"], claim["baseline"]) for claim in sweep.study["claims"]]
     assert arms == [
         ({"model.n_heads": 1}, {"model.n_heads": 2}),
-        ({"model.n_heads": 4}, {"model.n_heads": 2}),
         ({"model/norm": "rms_norm"}, {"model/norm": "layer_norm"}),
     ]
     assert {claim["metric"] for claim in sweep.study["claims"]} == {"test/bleu"}
-    assert all(cell.config.study.claims[2].treatment for cell in sweep.cells)
+    assert all(cell.config.study.claims[1].treatment for cell in sweep.cells)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from lab.bench import options
 from lab.bench.options import OPTIONS
 
 
-@pytest.mark.parametrize("name", [*OPTIONS][::6])  # laws build all options as well
+@pytest.mark.parametrize("name", [*OPTIONS][::12])  # laws build all options as well
 def test_the_words_of_a_row_make_a_run(name, compose):
     assert resolve(compose("scale=nanogpt", "logger=none", *OPTIONS[name])).task.packs
 
