@@ -59,7 +59,7 @@ def shared_layers(share_layers: str, n_layers: int) -> list[int]:
 
 @dataclass
 class Rates:
-    """The dropout probability at each place in a Transformer.
+    """The dropout probability at each place in a Transformer (arXiv:1706.03762, section 5.4).
 
     In the YAML files of the models, every probability defaults to `rate`.
     """

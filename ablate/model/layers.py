@@ -16,8 +16,6 @@ from ablate.config.limits import Range
 from ablate.errors import UserError
 
 BLOCK = 256  # rows
-DECISIONS = {1 << 8: torch.int8, 1 << 16: torch.int16}  # number of possible rates: dtype
-TOLERANCE = 0.02  # largest relative error of the rate and of the fraction of kept values
 
 
 class Linear(nn.Linear):
@@ -301,6 +299,8 @@ def product_counter() -> FlopCounterMode:
     return FlopCounterMode(display=False, custom_mapping=PRODUCTS)
 
 
+DECISIONS = {1 << 8: torch.int8, 1 << 16: torch.int16}  # number of possible rates: dtype
+TOLERANCE = 0.02  # largest relative error of the rate and of the fraction of kept values
 Rate = Annotated[float, Range(0, 0.99)]  # dropout of 1 would leave nothing
 
 
