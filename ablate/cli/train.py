@@ -3,10 +3,11 @@
 import argparse
 import os
 import sys
+from bdb import BdbQuit
 from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hydra
 import yaml
@@ -19,12 +20,15 @@ from omegaconf import DictConfig
 
 import ablate.config.schema  # noqa: F401  # the root of the config tree
 from ablate.cli.parser import FULL_ERROR, WITH_TRACEBACK, exit_statuses
-from ablate.config import CONF, SMOKE, groups, option_folders
+from ablate.config import CONF, SMOKE, groups, leaves, option_folders
 from ablate.config.check import check_groups
 from ablate.config.labels import arm_label
 from ablate.config.limits import check_words
 from ablate.config.screen import BASELINE, FACTOR
-from ablate.errors import UserError
+from ablate.errors import UserError, make_console, rank
+
+if TYPE_CHECKING:
+    from ablate.record.results import Result
 
 Tree = dict[str, Any]  # the content of a YAML file
 SEEDS = "budget.seeds"
@@ -35,7 +39,7 @@ LISTED = ("logger", "callbacks", "metric")  # groups of which a run may have sev
 def job(config: DictConfig) -> None:
     """Perform the run of a composed config.
 
-    Torch is imported inside this function, so that Hydra's help is fast.
+    What only a run needs is imported inside functions, so that Hydra's help is fast.
     """
     # errors are handled here, because Hydra would print its own line about them
     with exit_statuses("ablate"):
@@ -48,14 +52,75 @@ def job(config: DictConfig) -> None:
         check_words(config, settings.overrides.task)
         if "LOCAL_RANK" not in os.environ:  # only in the first process
             _announce(config)
-        from ablate.train.stored import reuse
+        if (result := stored_result(config)) is None:
+            from ablate.train.resolve import resolve
+            from ablate.train.run import run
 
-        if reuse(config):
-            return
-        from ablate.train.resolve import resolve
-        from ablate.train.run import run
+            result = run(resolve(config))
+        if rank() == 0 and "folder" in result:
+            print_result(result)
 
-        run(resolve(config))
+
+def stored_result(config: DictConfig) -> "Result | None":
+    """Return the result of the same run by an earlier command, without importing torch.
+
+    The result is also None if only the training can tell whether the stored result is valid, or if
+    the config is wrong. The checks that the run makes before its training then name the fault.
+    """
+    from ablate.config.construct import construct
+    from ablate.config.settle import settle
+    from ablate.record.identity import read_source
+    from ablate.record.training import Record
+
+    if config.fresh or config.trainer.get("fast_dev_run") or "LOCAL_RANK" in os.environ:
+        return None
+    if config.budget.short is not None or _reads_weights(config):
+        return None
+    settle(config)
+    try:
+        read_source(config)
+        record = Record(config, construct(config.data).fingerprints(), "")
+    except BdbQuit:  # the user left the debugger
+        raise
+    except Exception:  # any wrong value, whose fault the checks of the run name
+        return None
+    if not record.folder.exists():
+        return None
+    with record.locked():
+        result = record.stored_result()
+    if result is not None:
+        result["reused"] = True
+    return result
+
+
+def _reads_weights(config: DictConfig) -> bool:
+    """Return whether the initial weights may come from a file."""
+    from ablate.record.identity import OUTSIDE
+
+    values = leaves(config.initial)
+    ours = str(values.get("_target_")).startswith("ablate.")
+    return not ours or any(f"initial.{key.rpartition('.')[2]}" in OUTSIDE for key in values)
+
+
+def print_result(result: "Result") -> None:
+    """Print the scores of a run and the folder of its record."""
+    from rich.panel import Panel
+    from rich.table import Table
+    from rich.text import Text
+
+    console = make_console()
+    before = " before, reused" if result["reused"] else ""
+    table = Table(title=f"{result['status']}{before}", show_header=False)
+    for name, value in result["metrics"].items():
+        if name.startswith(("val/", "test", "probe/")):
+            table.add_row(name, f"{value:.4f}" if isinstance(value, float) else str(value))
+    table.add_row("seconds", "  ".join(f"{k} {v:.1f}" for k, v in result["seconds"].items()))
+    table.add_row("record", result["folder"])
+    console.print(table)
+    for number, text in enumerate(result.get("samples", []), 1):
+        console.print(Panel(Text(text), title=f"sample {number}", title_align="left"))
+    for name, signature in result["signatures"].items():
+        console.print(f"{name}: {signature}", soft_wrap=True)
 
 
 def train() -> None:

@@ -144,7 +144,7 @@ UNEXECUTED = tuple(
     for name in (
         *("record", "wandb", "stats", "evidence", "verdict", "errors"),
         *("config.schema", "config.check", "config.limits", "config.settle"),
-        *("train.apply", "train.stored", "train.tracking"),
+        *("train.apply", "train.tracking"),
     )
 )
 

@@ -50,7 +50,6 @@ from ablate.train.job import (
 )
 from ablate.train.module import Training
 from ablate.train.resolve import make_trainer
-from ablate.train.stored import print_result
 from ablate.train.tracking import Tracking, announce, check_loggers, introduce
 
 ENOUGH_STEPS = 50  # steps of a study's run that may collapse; of other runs: SHORT
@@ -92,7 +91,6 @@ def run(job: Job, longer: tuple[Job, Record] | None = None) -> Result:
             states: list[Callback] = [StateKeeper(record, interruption)]
             states += [HandOver(job, record, *longer)] if longer else []
             result, trained = perform(job, data, record, states)
-    print_result(record, result, reused=reused)
     if record.logger_failures:
         more["logger_failures"] = record.logger_failures
     return cast(Result, {**result, "reused": reused, "trained": trained, **more})
