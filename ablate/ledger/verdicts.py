@@ -188,12 +188,13 @@ def collect(folder: Path) -> dict[str, list[Finding]]:
             for answer in at_each_budget(whole["claims"]):
                 again = asked_again(answer, contest)
                 findings.append(_finding(answer, whole, path.parent, again))
+    findings.sort(key=lambda x: (x.reading, x.experiment, x.data, x.setting["size"], x.steps))
+    alphas = [finding.answer["alpha"] for finding in findings]
+    adjusted = adjust([finding.answer["p_look"] for finding in findings], alphas)
     by_claim: dict[str, list[Finding]] = {}
-    for finding in sorted(
-        with_family(findings),
-        key=lambda x: (x.reading, x.experiment, x.data, x.setting["size"], x.steps),
-    ):
-        by_claim.setdefault(finding.answer["id"], []).append(finding)
+    for finding, p, alpha in zip(findings, adjusted, alphas, strict=True):
+        corrected = side(p, alpha) if p else ""
+        by_claim.setdefault(finding.answer["id"], []).append(replace(finding, corrected=corrected))
     return by_claim
 
 
@@ -252,15 +253,3 @@ def _reverses(answer: Entry, whole: Verdict) -> bool:
     number = number_of(whole["claims"])[name_of(answer)]
     about = [x["claims"] for x in whole["caveats"] if x["code"] == "trend_reverses"]
     return not is_short(answer) and any(number in (claims or [number]) for claims in about)
-
-
-def with_family(findings: list[Finding]) -> list[Finding]:
-    """Return verdicts, each with the verdict after Holm's correction in `corrected`; exact verdicts
-    have none.
-    """
-    alphas = [finding.answer["alpha"] for finding in findings]
-    adjusted = adjust([finding.answer["p_look"] for finding in findings], alphas)
-    return [
-        replace(finding, corrected=side(p, alpha)) if p else finding
-        for finding, p, alpha in zip(findings, adjusted, alphas, strict=True)
-    ]

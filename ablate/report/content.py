@@ -1,6 +1,5 @@
-"""Write the parts of a report: how the claims were tested, what a study of combinations found, the
-command that decides more claims, and the tables, which are data frames whose cells are text; and
-print verdicts in a terminal.
+"""Write the parts of a report: how the claims were tested, the results of combinations, the command
+that decides more claims, and the tables, whose cells are text; and print verdicts in a terminal.
 
 In tables, an estimate is treatment minus baseline, in units of the metric. An answer has only the
 fields that apply to its claim.
@@ -39,6 +38,7 @@ from ablate.phrases import (
     text,
 )
 from ablate.record.results import value_text
+from ablate.verdict.conclude import USUAL
 from ablate.verdict.kinds import kind_of
 from ablate.verdict.stored import at_each_budget
 from ablate.verdict.types import INCONCLUSIVE, Combined, CombinedChange, Entry, Verdict
@@ -133,9 +133,9 @@ def next_runs(evidence: Evidence, verdict: Verdict, folder: object = "FOLDER") -
         if planned := study.get("baseline_seeds"):  # in proportion, as the forecast assumes
             further = math.ceil(planned * needed / study["seeds"])
             fresh.append(f"study.baseline_seeds={further}")
-    keys = ["-m", *(word.partition("=")[0] for word in fresh)]
-    words = [word for word in given if word.partition("=")[0] not in keys]
-    return f"{advice}\n\n    {code(command([*words, *fresh], '-m'))}"
+    keys = {"-m", *(word.partition("=")[0] for word in fresh)}
+    words = [*(word for word in given if word.partition("=")[0] not in keys), *fresh]
+    return f"{advice}\n\n    {code(command(words, '-m'))}"
 
 
 def announce_report(console: Console, evidence: Evidence, verdict: Verdict, folder: Path) -> None:
@@ -167,16 +167,12 @@ def announce(console: Console, verdict: Any) -> None:
         if short := claim.get("short"):
             when = f"  After {grouped(short['steps'])} steps: {opening(claim, short)}."
             console.print(f"{when} {short['evidence']}", soft_wrap=True)
-    for line in combined_lines(verdict["combined"]) if "combined" in verdict else ():
-        console.print(f"\n{line}", soft_wrap=True)
-    console.print(f"\n{bounds(verdict)}", soft_wrap=True)
-    console.print(f"Setting: {regime(verdict)}.", soft_wrap=True)
-    for caveat in verdict["caveats"]:
-        console.print(f"- {caveat_text(caveat)}", soft_wrap=True)
+    combined = combined_lines(verdict["combined"]) if "combined" in verdict else ()
+    lines = [f"\n{line}" for line in (*combined, bounds(verdict))]
+    lines += [f"Setting: {regime(verdict)}.", *(f"- {caveat_text(x)}" for x in verdict["caveats"])]
+    console.print("\n".join(lines), soft_wrap=True)
 
 
-# metrics that are shown after those of the claims, if the runs have them
-USUAL = ("test/bleu", "test/nll", "test_long/bleu", "measure/microseconds", "measure/bytes")
 COMPARED = [  # fields of the table of all claims
     *("Claim", "Answer", "Metric", "Optimiser steps", "Estimate", "Interval"),
     *("Interval for equivalence", "Margin", "Paired seeds", "Runs of each arm"),

@@ -112,7 +112,10 @@ class ArmNoise:
         cross = (sums - of_groups.sum(-1)).sum(-1)
         variance = squares.sum(-1) + rho * cross
         rho = np.asarray(rho)[..., None]
-        borrowed = self._share() * (squares * (1 - own_weight)).sum(-1, keepdims=True)
+        # the contributions of the arms to a borrowed variance
+        shares = self.prior_df / self.variances
+        shares = shares / np.maximum(shares.sum(-1, keepdims=True), TIED)
+        borrowed = shares * (squares * (1 - own_weight)).sum(-1, keepdims=True)
         arms = squares.shape[-1]
         each = np.asarray(self.pairing * cross / (arms * (arms - 1)))[..., None]
         diagonal = squares * own_weight + borrowed - each
@@ -154,11 +157,6 @@ class ArmNoise:
         unused = np.diag(np.where(groups.any(0), 0.0, 1.0))  # arms without weight
         solved = np.linalg.solve(inverse.sum(-3) + unused, weights[:, None])[..., 0]
         return np.asarray((inverse * solved[..., None, None, :]).sum(-1))
-
-    def _share(self) -> Arms:
-        """Return the contribution of each arm to a borrowed variance of 1; they sum to 1."""
-        shares = self.prior_df / self.variances
-        return np.asarray(shares / np.maximum(shares.sum(-1, keepdims=True), TIED))
 
 
 @dataclass(frozen=True)

@@ -65,13 +65,8 @@ SETTING = {
     "budget.short": "short",
     "trainer.precision": "precision",
 }
-BUDGET = ("budget.steps", "budget.short")
-# metrics whose means are kept although no claim is about them
-ALWAYS = {
-    *("test/bleu", "test/nll", "test_long/bleu", "parameters", "steps"),
-    # costs that the report of a screen (many variants against one baseline) shows
-    *("measure/microseconds", "measure/bytes"),
-}
+# metrics whose means are kept, and shown after those of the claims; the last two are costs
+USUAL = ("test/bleu", "test/nll", "test_long/bleu", "measure/microseconds", "measure/bytes")
 RULE = 2  # of the error of an effect: docs/explanation/statistics.md; 1 if verdict.json has none
 UNREGISTERED = Registration(hash="", time=0.0, earlier=[], looks=0)
 LEAST = 4  # smallest number of seeds at the first of several interim analyses
@@ -131,7 +126,7 @@ def conclude(evidence: Evidence) -> Verdict:
         "caveats": caveats(evidence, judged, waiting, departed, going_on),
         "claims": claims,
         "arms": [
-            _arm(label, runs, ALWAYS | {claim["metric"] for claim in claims})
+            _arm(label, runs, {*USUAL, "parameters", "steps", *(x["metric"] for x in claims)})
             for label, runs in by_label(evidence.runs).items()
         ],
     }
@@ -152,7 +147,7 @@ def _setting(evidence: Evidence) -> Setting:
     setting: Any = dict(evidence.regime)
     for factor in evidence.study["factors"]:
         name = SETTING.get(factor, "")
-        if name in setting and factor in BUDGET:
+        if name in setting and factor.startswith("budget."):
             setting[name] = steps_of(evidence.runs, factor, setting[name])
         elif name in setting:
             levels = [run["levels"][factor] for run in evidence.runs]

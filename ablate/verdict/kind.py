@@ -220,10 +220,6 @@ class Kind(ABC):
         Each entry has the decision that holds from its margin up to the next margin.
         """
 
-    def bounds(self, margin: float) -> tuple[float, ...]:
-        """Return the values, such as the margin, to compare with the ends of an interval."""
-        return tuple(sign * margin for sign in self.signs)
-
     def named(self, claim: Claim) -> dict[str, float]:
         """Return the true effect for which seeds are planned, by name of the decision.
 
