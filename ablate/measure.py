@@ -1,6 +1,5 @@
 """Measure properties of a tested model in addition to its scores."""
 
-import re
 import statistics
 import time
 from abc import ABC, abstractmethod
@@ -85,7 +84,7 @@ class ContextMeasure(Measure):
         reads = data.first_lines("test", 1).inputs
         if not (isinstance(data, PackedData) and isinstance(reads, Causal)):
             raise UserError(
-                f"measure={self.option} reads contexts in which a token sees all before it: it "
+                f"measure {type(self).__name__} reads contexts in which tokens see all before: it "
                 "needs task=language_model, batch.context and task.attention=context"
             )
 
@@ -95,11 +94,6 @@ class ContextMeasure(Measure):
         both: tuple[Any, Any] = (batch.inputs.tokens, batch.targets)
         parts = zip(*(rows.split(AT_ONCE) for rows in both), strict=True)
         return ((Causal(part), targets) for part, targets in parts)
-
-    @property
-    def option(self) -> str:
-        """The name of the measure in the config, which messages use."""
-        return re.sub(r"(?<=.)(?=[A-Z])", "_", type(self).__name__).lower()
 
 
 class FirstToken(ContextMeasure):

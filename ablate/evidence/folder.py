@@ -166,12 +166,6 @@ class Evidence:
         else:  # remove the runs of evidence that was saved in this folder before
             file_of_runs(folder, SCREENING).unlink(missing_ok=True)
         _write_statistics(folder / STATISTICS, self.statistics, self.groups)
-        self.seal(folder)
-
-    def seal(self, folder: Path) -> None:
-        """Write registered.json, and study.json with a seal: the digests of the files that are
-        already written, by which later changes are detected.
-        """
         about: Any = {part: getattr(self, part) for part in PARTS}
         write_about(folder, about, self.registered)
 

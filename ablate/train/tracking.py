@@ -153,7 +153,6 @@ class RecordLogger(DummyLogger):
         """The name of the folder in which Lightning's callbacks write files."""
         return "record"
 
-    @rank_zero_only
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
         """Append the metrics to the file as a JSON line."""
         values = {k: float(v) for k, v in metrics.items() if k not in LEFT_OUT}
