@@ -101,6 +101,8 @@ def fastest(accelerator: str) -> tuple[str, str]:
 WARMUP, SCORED, TEST = "budget.warmup", "batch.scored_tokens", "budget.test_sentences"
 SHORT = 300  # a run with fewer steps is short
 PER_STEP, LEAST = 20, 1500  # scored tokens of a split per step of a short run, and at least
+# a run logs its training loss at so many steps at least, unless the command sets how often
+LOGGED, POINTS = "trainer.log_every_n_steps", 4
 SHARE = 4  # number of steps per step of warm-up, as in the scales gpu and smoke
 SOURCES = ("experiment", "scale")  # groups whose options set keys of other groups
 
@@ -131,6 +133,10 @@ def settle(config: DictConfig) -> None:
         if not planned and {SCORED, TEST}.isdisjoint(map(_key, words)):
             _settle_scored(config)
         _check_short(config)
+        if words and not planned and LOGGED not in map(_key, words):
+            with read_write(config):
+                most = max(1, config.budget.steps // POINTS)
+                config.trainer.log_every_n_steps = min(config.trainer.log_every_n_steps, most)
 
 
 def _hydra_node(config: DictConfig) -> Any:

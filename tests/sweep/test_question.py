@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import ablate
 from ablate.sweep.runs import compose_sweep, plan_runs
 
 
@@ -48,6 +49,7 @@ def test_a_comparison_ends_with_an_answer_and_a_report(command, here, small, tmp
     assert claim["exploratory"] and claim["pairs"] == 2
     assert claim["statement"] in output
     assert (folder / "figures" / "curves.svg").exists()
+    assert ablate.load(folder, curves=True)["train/nll"].notna().sum() >= 8  # 4 runs
     assert not (tmp_path / "results" / "book.jsonl").exists()  # the question was not registered
     for judged in (["judge", folder], ["compare", folder]):
         assert claim["statement"] in command(*judged)[1]
