@@ -62,6 +62,7 @@ class Operations(OfWork):
     longest: Annotated[int, Range(2)]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.length % 2:
             raise UserError(
                 f"probe.length is {self.length}: probe=operations compares the costs with those at "
