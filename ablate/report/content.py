@@ -7,7 +7,6 @@ fields that apply to its claim.
 
 import math
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -40,6 +39,7 @@ from ablate.phrases import (
 from ablate.record.results import value_text
 from ablate.verdict.conclude import USUAL
 from ablate.verdict.kinds import kind_of
+from ablate.verdict.sides import words_of
 from ablate.verdict.stored import at_each_budget
 from ablate.verdict.types import INCONCLUSIVE, Combined, CombinedChange, Entry, Verdict
 from ablate.words.answer import claim_metric, direction, graded, opening, seeds_needed, unit_of
@@ -108,10 +108,7 @@ def next_runs(evidence: Evidence, verdict: Verdict, folder: object = "FOLDER") -
     needed = max((n for claim in undecided if (n := seeds_needed(claim))), default=0)
     unlearned = reason("nothing_learned", metric="test/bleu", measures="")
     too_short = study.get("exploratory") and unlearned in [x.get("problem") for x in undecided]
-    try:
-        given = shlex.split(evidence.registration.get("command", ""))[3:]  # after python -m ablate
-    except ValueError:  # no command that ablate has written
-        given = []
+    given = words_of(evidence.registration.get("command", ""))[3:]  # after python -m ablate
     if not (needed or too_short) or not given or "combined" in verdict:
         return ""
     fresh = [f"seed=range({needed})"]

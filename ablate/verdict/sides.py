@@ -345,7 +345,7 @@ def _overrides(runs: Iterable[Run], named: set[str]) -> Words:
     """Return the values of the overrides of an arm's runs by key, except the keys in `named`."""
     values: dict[str, set[str]] = {}
     for run in runs:
-        for word in _words(run["command"]):
+        for word in words_of(run["command"]):
             key, equals, value = word.lstrip("+").partition("=")
             outside = {key, key.partition(".")[0], key.partition("/")[0]} & BESIDE
             if (equals or word.startswith("~")) and key not in named and not outside:
@@ -354,7 +354,7 @@ def _overrides(runs: Iterable[Run], named: set[str]) -> Words:
 
 
 @cache
-def _words(command: str) -> list[str]:
+def words_of(command: str) -> list[str]:
     """Return the words of a command; [] if it is no command of a shell."""
     try:
         return shlex.split(command)

@@ -24,9 +24,7 @@ LOGGER = "ablate.wandb.logger.WandbRun"  # target of logger=wandb in a config
 OFFLINE = "wandb/offline-run-*"  # W&B's folder of a run until it is uploaded
 SYNCED = "*.wandb.synced"  # file with which W&B marks an uploaded run
 MODES = ("auto", "online", "offline")
-USUAL_PROJECT = re.compile(
-    r"[\w-]{1,64}", re.ASCII
-)  # names of projects that W&B accepts, among others
+USUAL_PROJECT = re.compile(r"[\w-]{1,64}", re.ASCII)  # names that W&B accepts, among others
 INIT_SECONDS = 30.0
 FINISH_SECONDS = 120.0  # time limit for uploading; the rest stays on disk and can be synced
 SECONDS = 2.0  # time limit for an answer
