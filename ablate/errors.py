@@ -7,7 +7,7 @@ error. Work that ends within seconds prints nothing, so the progress of any loop
 
 import difflib
 import functools
-import math
+import io
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -111,8 +111,9 @@ def progress(name: str, total: int | None = None, *, shown: bool = True) -> Any:
     from tqdm import tqdm  # slow to import
 
     every = 0.5 if sys.stderr and sys.stderr.isatty() else EVERY
-    delay = AFTER if shown else math.inf
-    return tqdm(desc=name, total=total, delay=delay, mininterval=every, leave=False)
+    file = None if shown else io.StringIO()
+    settings: Any = {"delay": AFTER, "mininterval": every, "leave": False}
+    return tqdm(desc=name, total=total, file=file, **settings)
 
 
 def track(items: Iterable[T], name: str, total: int | None = None) -> Iterator[T]:
