@@ -20,15 +20,11 @@ OTHERS = re.compile(r"override /((probe|data|model|tokenizer):|scale: language)"
 OTHERWISE = ("data", "tokenizer", "batch", "initial", "adapt", "model.d_model")
 
 
-QUICK = 4  # number of sections of the config after which an experiment is a slow test
-
-
 def experiments():
-    """Those whose arms share what they can; one that sweeps no new section is a slow test.
+    """Yield those whose arms share what they can.
 
     That the options of a model share their initial values is a law, which tests/laws check for all.
     """
-    covered = set()
     for path in EXPERIMENTS.values():
         text = path.read_text(encoding="utf-8")
         if OTHERS.search(text) or path.stem == "aa_null":
@@ -36,10 +32,15 @@ def experiments():
         hydra_node = yaml.load(text, yaml.CSafeLoader).get("hydra", {})  # OmegaConf takes seconds
         keys = {*(hydra_node.get("sweeper", {}).get("params") or {})}
         if not any(key == "model" or key.startswith(OTHERWISE) for key in keys):
-            parts = {re.split(r"[/@.]", key)[0] for key in keys}
-            slow = parts <= covered or len(covered) > QUICK
-            yield pytest.param(path.stem, marks=[pytest.mark.slow] * slow)
-            covered |= parts
+            yield path.stem
+
+
+# every twelfth; the first is a fast test
+CASES = [
+    pytest.param(name, marks=[pytest.mark.slow] * (number > 0))
+    for number, name in enumerate(experiments())
+    if number % 12 == 0
+]
 
 
 @pytest.fixture
@@ -73,11 +74,7 @@ def batches(data):
     return [(batch.inputs.src, batch.targets) for batch in data.train_dataloader()]
 
 
-CASES = [*experiments()]
-
-
-# of the slow ones every twelfth
-@pytest.mark.parametrize("name", [c for n, c in enumerate(CASES) if not c.marks or n % 12 == 0])
+@pytest.mark.parametrize("name", CASES)
 def test_arms_begin_with_equal_values_and_see_the_same_batches(built, name):
     (_, first, data), *later_arms = built(name)
     first, seen = dict(first.named_parameters()), batches(data)

@@ -39,6 +39,7 @@ def screen():
         yield sweep, cells, tuning
 
 
+@pytest.mark.slow
 def test_a_config_that_shares_work_is_the_config_that_hydra_composes(screen):
     sweep, cells, tuning = screen
     for cell in [cells[0], cells[-1], tuning[-1]]:
