@@ -123,7 +123,7 @@ def compare_sweep(evidence: Evidence, asked: Row) -> Comparison:
         raise UserError(f"metric={metric}: {likely(metric, metrics)}")
     about, claims = metric_of(metric), dict[str, Row]()
     for claim in evidence.study["claims"]:
-        arms: Row = {key: claim[key] for key in CONTRAST}
+        arms: Row = {key: value for key, value in claim.items() if key in CONTRAST}
         if arms["treatment"] and arms["baseline"]:
             question = question_of({"better": about.better, **asked, **arms})
             chosen = question.claims[0].model_dump(include={"kind", "margin"})

@@ -241,7 +241,8 @@ def rates_of_failure(claim: Claim, arms: Sequence[Side], looks: Fractions) -> Ra
     most = max((abs(side.weight) for side in arms), default=0.0)
     for side in (arm for arm in arms if abs(arm.weight) > NO_WEIGHT * most):
         counts[int((side.weight > 0) == (better == "higher"))] += _count(side, claim["metric"])
-    rates = Rates(*counts.ravel().tolist(), looks)
+    (first, of_first), (second, of_second) = counts.tolist()
+    rates = Rates(first, of_first, second, of_second, looks)
     return rates if rates.known and rates.first + rates.second else None
 
 
