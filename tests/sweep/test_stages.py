@@ -50,10 +50,10 @@ def test_further_seeds_of_a_baseline_are_spread_over_the_stages():
 
 
 def test_a_look_waits_for_its_seeds_and_ends_arms(cells):
-    done, left = [], []
+    done, work = [], SimpleNamespace(total=24)
     answers = iter([[{"variant": "a"}], []])
     worker = SimpleNamespace(
-        work=SimpleNamespace(expect=left.append),
+        work=work,
         sweep=SimpleNamespace(cells=cells, tune=None),
         run=lambda wanted: done.append([run.number for run in wanted]),
         look=lambda number: done.append(f"look {number}") or next(answers),
@@ -61,5 +61,5 @@ def test_a_look_waits_for_its_seeds_and_ends_arms(cells):
     planned = stages(cells, {"seeds": 12, "looks": 3, "claims": [CLAIM]})
     ran = Worker.run_stages(worker, planned)
     assert done == [[0, 1, 2, 3, 12, 13, 14, 15], "look 0", [4, 5, 6, 7], "look 1"]
-    assert left == [0, -4, -8]
+    assert work.total == 24 - 4 - 8
     assert ran == len([*done[0], *done[2]])
