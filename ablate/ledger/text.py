@@ -121,7 +121,8 @@ def pick(entries: list[Entry], state: str | None, words: Sequence[str]) -> list[
     """
 
     def found(text: str) -> int:
-        return sum(_plain(word) in _plain(text) for word in words)
+        plain, *asked = (each.lower().replace("-", "") for each in (text, *words))
+        return sum(word in plain for word in asked)
 
     picked = [
         entry
@@ -130,10 +131,6 @@ def pick(entries: list[Entry], state: str | None, words: Sequence[str]) -> list[
         and found(entry.text) == len(words)
     ]
     return sorted(picked, key=lambda entry: -found(entry.claim.statement))
-
-
-def _plain(text: str) -> str:
-    return text.lower().replace("-", "")
 
 
 def limits(headline: Headline) -> list[str]:

@@ -54,17 +54,18 @@ def run(arguments: argparse.Namespace) -> None:
     if not folder:
         print(f"ablate ledger: {NO_CATALOGUE}", file=sys.stderr)
     entries = read_entries(folder)
+    if not entries:
+        return
     picked = pick(entries, arguments.state, arguments.words)
-    if entries and not picked:
+    if not picked:
         asked = " and ".join(filter(None, [*arguments.words, arguments.state]))
         raise UserError(f"no claim of {len(entries)} matches {asked}; give fewer words")
     console = make_console()
     listed = bool(arguments.state or arguments.words or arguments.all)
     for line in lines(picked) if listed else subjects(entries):
         console.print(line, soft_wrap=True)
-    if entries:
-        console.print()
-    for sentence in summary(picked, entries) if entries else ():
+    console.print()
+    for sentence in summary(picked, entries):
         console.print(Text(sentence), soft_wrap=True)
-    if entries and not listed:
+    if not listed:
         console.print("`ablate ledger WORD` lists the claims with this word, and their verdicts")
