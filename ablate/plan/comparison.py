@@ -14,7 +14,7 @@ from ablate.errors import UserError
 from ablate.evidence.sources import read
 from ablate.referee.question import question_of
 from ablate.referee.runs import runs_of
-from ablate.stats.means import MeanDifference, Part, part_of
+from ablate.stats.means import MeanDifference, VarianceTerm, variance_term
 from ablate.verdict.kinds import KINDS
 from ablate.verdict.types import Planned
 from ablate.words.reasons import sentence
@@ -52,7 +52,7 @@ class Plan(BaseModel):
             sd: standard deviation of the runs.
         """
         arms = 2 if self.design == "unpaired" else 1
-        part = Part(sd**2, math.inf, 1.0, float(runs))
+        part = VarianceTerm(sd**2, math.inf, 1.0, float(runs))
         mean_difference = MeanDifference(0.0, (part,) * arms, self.design, (runs,) * arms)
         corrects = self.test == "corrected" if self.test else self.design == "paired"
         return replace(mean_difference, skewness=0.0, skewed=runs) if corrects else mean_difference
@@ -120,7 +120,7 @@ def spread(runs: Any, arm: str, baseline: str, **columns: str) -> tuple[float, f
     question = question_of({"better": "lower", "missing": "leave_out", "where": where, **columns})
     counted = runs_of(read(runs, question.columns), question)
     values = counted.results
-    part = part_of(values)
+    part = variance_term(values)
     if part is None or not part.variance:
         raise UserError(f"{question.metric}: {len(values)} runs show no run-to-run variation")
     doubts = [sentence(note) for note in counted.notes if note["code"] == "steps_as_runs"]

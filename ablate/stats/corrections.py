@@ -94,12 +94,12 @@ def skewness(values: Seeds) -> float:
     return float((distances**3).mean() / spread**1.5 * (n * (n - 1)) ** 0.5 / (n - 2))
 
 
-def of_wider(plus: Seeds, minus: Seeds) -> float:
-    """Return the skewness of the arm that varies more over the seeds: `plus` or `minus`.
+def skewness_of_more_variable_arm(added: Seeds, subtracted: Seeds) -> float:
+    """Return the skewness of the arm that varies more over the seeds: `added` or `subtracted`.
 
-    The sign is reversed for `minus`, whose scores are subtracted in the difference.
+    The sign is reversed for `subtracted`, whose scores are subtracted in the difference.
     """
-    return skewness(plus) if plus.std() >= minus.std() else -skewness(minus)
+    return skewness(added) if added.std() >= subtracted.std() else -skewness(subtracted)
 
 
 def correction(towards: float) -> float:
@@ -136,15 +136,15 @@ def uncorrected(t: float, furthest: float, skew: float, seeds: int) -> float:
     return quantile if quantile >= furthest else t / (1 - bend * furthest)
 
 
-def standard_error(seeds: int) -> float:
-    """Return the standard deviation of the sample skewness of `seeds` normal values."""
-    n = max(seeds, 3)
+def skewness_standard_error(n_seeds: int) -> float:
+    """Return the standard deviation of the sample skewness of `n_seeds` normal values."""
+    n = max(n_seeds, 3)
     return float((6 * n * (n - 1) / ((n - 2) * (n + 1) * (n + 3))) ** 0.5)
 
 
 def is_visible(skewness: float, seeds: int) -> bool:
     """Return whether a sample skewness of this size, of either sign, is rare in normal values."""
-    return abs(skewness) > -float(ndtri(VISIBLE)) * standard_error(seeds)
+    return abs(skewness) > -float(ndtri(VISIBLE)) * skewness_standard_error(seeds)
 
 
 def false_rate(seeds: int, *, equivalence: bool, measured: MeasuredRates = PAIRED) -> float:
@@ -192,11 +192,11 @@ Bounds = Float[np.ndarray, " levels"]
 Levels = Any  # a number, or an array of numbers
 
 
-def spent(level: Levels, share: float) -> Levels:
+def spent(level: Levels, fraction: float) -> Levels:
     """Return the part of a one-sided level (or of each of several levels) that may be spent once
-    `share` of the planned seeds have run.
+    `fraction` of the planned seeds have run.
     """
-    return level if share >= 1 else 2 * ndtr(ndtri(level / 2) / share**0.5)
+    return level if fraction >= 1 else 2 * ndtr(ndtri(level / 2) / fraction**0.5)
 
 
 def nominal(level: float, fractions: Fractions) -> float:
@@ -207,7 +207,7 @@ def nominal(level: float, fractions: Fractions) -> float:
     """
     if fractions == ONCE:
         return level
-    return float(ndtr(np.interp(ndtri(level), PROBITS, _bounds(fractions))))
+    return float(ndtr(np.interp(ndtri(level), PROBITS, _critical_values(fractions))))
 
 
 def repeated(p: float, fractions: Fractions) -> float:
@@ -219,14 +219,16 @@ def repeated(p: float, fractions: Fractions) -> float:
     """
     if fractions == ONCE:
         return p
-    return max(p, float(ndtr(np.interp(ndtri(p), _bounds(fractions), PROBITS))))
+    return max(p, float(ndtr(np.interp(ndtri(p), _critical_values(fractions), PROBITS))))
 
 
 @lru_cache(maxsize=256)
-def _bounds(fractions: Fractions) -> Bounds:
-    """Return the critical value of the last analysis for each overall level in PROBITS.
+def _critical_values(fractions: Fractions) -> Bounds:
+    """Return the critical z value of the last analysis for each overall significance level. The
+    levels are given as probits in PROBITS.
 
-    A critical value is the probit of a p-value.
+    `fractions` has the information fractions of all analyses. A critical value is the probit of a
+    p-value.
     """
     levels = ndtr(PROBITS)
     first, *later = fractions
@@ -243,13 +245,13 @@ def _bounds(fractions: Fractions) -> Bounds:
     return np.asarray(-bound / fractions[-1] ** 0.5)
 
 
-def _nodes(bound: Bounds, share: float) -> tuple[np.ndarray, np.ndarray]:
+def _nodes(bound: Bounds, fraction: float) -> tuple[np.ndarray, np.ndarray]:
     """Return nodes and weights to integrate over the test statistics below each bound.
 
     With a statistic below the bound, a study continues. The nodes are those of Gauss-Legendre
     quadrature.
     """
-    low, high = -FAR * share**0.5, np.minimum(bound, FAR * share**0.5)
+    low, high = -FAR * fraction**0.5, np.minimum(bound, FAR * fraction**0.5)
     half = (high - low)[:, None] / 2
     return low + half * (NODES + 1), half * WEIGHTS
 

@@ -43,9 +43,9 @@ from ablate.stats.corrections import (
     corrected,
     correction,
     nominal,
-    of_wider,
     repeated,
-    standard_error,
+    skewness_of_more_variable_arm,
+    skewness_standard_error,
 )
 from ablate.stats.means import MeanDifference, largest, t_quantile
 from ablate.stats.moderated import FEWEST_RUNS, EffectNoise, Error
@@ -84,9 +84,9 @@ class Estimate:
     # noise of all arms of the study; None: from the differences alone
     arms: EffectNoise | None = field(default=None, compare=False, repr=False)
 
-    def borrowed(self, pairs: int) -> Error | None:
-        """Return the error with `pairs` seeds as all arms of the study tell it; None if it is
-        estimated from the differences alone.
+    def pooled_error(self, pairs: int) -> Error | None:
+        """Return the error with `pairs` seeds when variances are pooled over all arms of the study;
+        None if this estimate uses only the paired differences.
         """
         return self.arms.error(pairs) if self.arms else None
 
@@ -101,12 +101,14 @@ class Estimate:
         """Return the degrees of freedom of the variance over seeds in a sweep with `pairs` pairs of
         runs.
         """
-        error = self.borrowed(pairs)
+        error = self.pooled_error(pairs)
         return float(pairs - 1 if error is None else error.df)
 
     @property
-    def noise(self) -> list[Units]:
-        """The sources of variation that the interval covers: seeds, or also test sentences."""
+    def noise_sources(self) -> list[Units]:
+        """The sources of variation that the interval covers: only seeds, or seeds and test
+        sentences.
+        """
         return ["seeds", self.units] if self.sentences else ["seeds"]
 
     @property
@@ -132,7 +134,7 @@ class Estimate:
         `tail` is the probability beyond this end of the interval.
         """
         skew = 0.0 if self.skewness is None else correction(sign * self.skewness)
-        df, widening, error = None, 0.0, self.borrowed(self.pairs)
+        df, widening, error = None, 0.0, self.pooled_error(self.pairs)
         if error is not None:
             df, widening = float(error.df), float(error.widening(sign, self.pairs))
             skew *= float(error.own_skew)
@@ -231,10 +233,10 @@ def estimate(
     if at_most(float(np.ptp(differences)), 0.0, scale):
         return Estimate(effect, n, 0, 0.0, 0.0, scale=scale)
     spread = float(differences.var(ddof=1))
-    skew = None if plus is None else of_wider(plus, plus - differences)
+    skew = None if plus is None else skewness_of_more_variable_arm(plus, plus - differences)
     if parts is None or parts.shape[1] < 2:
         return Estimate(effect, n, 0, spread, 0.0, skew, scale=scale)
-    # never below 0; the part that the variation over seeds already contains is left out
+    # at least 0; variance that the seeds already account for is subtracted, not counted twice
     of_sentences = max(0.0, components(parts)[1])
     return Estimate(effect, n, parts.shape[1], spread, of_sentences, skew, scale=scale)
 
@@ -248,7 +250,7 @@ def from_arms(estimate: Estimate, arms: EffectNoise | None) -> Estimate:
     """
     if arms is None or estimate.pairs < FEWEST_RUNS or not estimate.error > 0:
         return estimate
-    if not arms.paired(estimate.pairs).agrees(estimate.seed_variance, estimate.pairs):
+    if not arms.paired_error(estimate.pairs).agrees(estimate.seed_variance, estimate.pairs):
         return estimate
     variance, effect = float(arms.error(estimate.pairs).variance), estimate.effect + arms.shift
     return replace(estimate, effect=effect, seed_variance=variance, arms=arms)
@@ -293,17 +295,17 @@ def half_widths(noise: Any, pairs: int, tail: float) -> tuple[Values, Values]:
         return noise.half_widths(pairs, tail)
     df = noise.degrees(pairs)
     of_seeds = noise.seed_variance / pairs * (1.0 if math.isinf(df) else _chi2(df) / df)
-    borrowed = noise.borrowed(pairs) if isinstance(noise, Estimate) else None
+    pooled = noise.pooled_error(pairs) if isinstance(noise, Estimate) else None
 
     def towards(sign: int) -> Values:
         skew, widening = np.zeros(VALUES), 0.0
         if noise.skewness is not None:
             # the part of the measured skewness that exceeds its standard error
-            beyond = max(0.0, abs(noise.skewness) - standard_error(noise.pairs))
+            beyond = max(0.0, abs(noise.skewness) - skewness_standard_error(noise.pairs))
             drawn = math.copysign(beyond, noise.skewness) + skewness_by_chance(pairs)
             skew = np.array([correction(sign * float(skew_value)) for skew_value in drawn])
-        if borrowed is not None:
-            skew, widening = skew * borrowed.own_skew, borrowed.widening(sign, pairs)
+        if pooled is not None:
+            skew, widening = skew * pooled.own_skew, pooled.widening(sign, pairs)
         sentences = (noise.sentences, noise.sentence_variance)
         widths = half_width(tail, pairs, of_seeds, *sentences, skew, df, widening)
         return np.broadcast_to(widths, VALUES)
@@ -324,5 +326,5 @@ def skewness_by_chance(seeds: int) -> Values:
     Each value is combined with the value of the variance at the same index of another array. The
     order of the values is such that skewness and variance are not correlated.
     """
-    shares = (GOLDEN * (np.arange(VALUES) + 0.5)) % 1
-    return np.clip(special.ndtri(shares) * standard_error(seeds), -(seeds**0.5), seeds**0.5)
+    ranks = (GOLDEN * (np.arange(VALUES) + 0.5)) % 1
+    return np.clip(special.ndtri(ranks) * skewness_standard_error(seeds), -(seeds**0.5), seeds**0.5)

@@ -31,11 +31,11 @@ from ablate.stats.corrections import (
 )
 
 Values = Float[np.ndarray, " runs"]
-Noise = Literal["runs", "blocks of text"]
+NoiseSource = Literal["runs", "blocks of text"]
 
 
 @dataclass(frozen=True)
-class Part:
+class VarianceTerm:
     """One of the independent terms whose sum is the variance of an effect.
 
     Args:
@@ -83,18 +83,18 @@ class MeanDifference:
             correction for skewness.
         skewed: number of runs of that arm.
         scale: largest number from which the effect was computed (ablate.stats).
-        noise: the sources of variation that the interval covers.
+        noise_sources: the sources of variation that the interval covers.
     """
 
     effect: float
-    parts: tuple[Part, ...]
+    parts: tuple[VarianceTerm, ...]
     method: str
     counts: tuple[int, ...]
     tied: float = 1.0
     skewness: float | None = None
     skewed: int = 0
     scale: float = 0.0
-    noise: tuple[Noise, ...] = ("runs",)
+    noise_sources: tuple[NoiseSource, ...] = ("runs",)
 
     looks: Fractions = ONCE
     sentences = 0
@@ -185,8 +185,8 @@ def _satterthwaite(parts: Sequence[tuple[float, float]]) -> float:
     return 1 / spread if spread else math.inf
 
 
-def part_of(values: Values, weight: float = 1.0, scale: float = 0.0) -> Part | None:
-    """Return the part of an arm in the variance of an effect; None for fewer than two runs.
+def variance_term(values: Values, weight: float = 1.0, scale: float = 0.0) -> VarianceTerm | None:
+    """Return the term of an arm in the variance of an effect; None for fewer than two runs.
 
     Args:
         values: the runs of the arm.
@@ -198,7 +198,7 @@ def part_of(values: Values, weight: float = 1.0, scale: float = 0.0) -> Part | N
     if n < 2:
         return None
     alike = at_most(float(np.ptp(values)), 0.0, max(scale, largest(values)))
-    return Part(0.0 if alike else float(values.var(ddof=1)), n - 1.0, weight, float(n))
+    return VarianceTerm(0.0 if alike else float(values.var(ddof=1)), n - 1.0, weight, float(n))
 
 
 def largest(values: Values) -> float:
@@ -224,7 +224,7 @@ def contrast(arms: Sequence[Values], weights: Sequence[float], method: str) -> M
     scale = max(map(abs, terms))
     effect = difference(sum(terms), 0.0, scale)
     each = zip(arms, weights, strict=True)
-    parts = tuple(part for arm, w in each if (part := part_of(arm, w**2)))
+    parts = tuple(part for arm, w in each if (part := variance_term(arm, w**2)))
     if len(parts) < len(arms):
         return MeanDifference(effect, (), method, counts, scale=scale)
     orders = math.lgamma(sum(counts) + 1) - sum(math.lgamma(runs + 1) for runs in counts)
@@ -246,7 +246,7 @@ def mean_of(values: Values, method: str, scale: float) -> MeanDifference:
     if not n:
         return MeanDifference(math.nan, (), method, (0,))
     scale = max(scale, largest(values))
-    part = part_of(values, scale=scale)
+    part = variance_term(values, scale=scale)
     parts = (part,) if part else ()
     effect = difference(float(values.mean()), 0.0, scale)
     return MeanDifference(effect, parts, method, (n,), 0.5**n, skewness(values), n, scale)
@@ -271,5 +271,5 @@ def slope(x: Values, y: Values, method: str) -> MeanDifference:
     squares = 0.0 if exact else float((rest**2).sum())
     _, counts = np.unique(x, return_counts=True)
     orders = math.lgamma(n + 1) - sum(math.lgamma(count + 1) for count in counts.tolist())
-    parts = (Part(squares / (n - 2) * n / spread, n - 2.0, 1.0, float(n)),)
+    parts = (VarianceTerm(squares / (n - 2) * n / spread, n - 2.0, 1.0, float(n)),)
     return MeanDifference(effect, parts, method, (n,), math.exp(-orders), scale=scale)

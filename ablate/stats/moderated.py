@@ -183,11 +183,11 @@ class EffectNoise:
         others.
         """
         if len(self.counts) == 1:
-            return self.paired(pairs)
+            return self.paired_error(pairs)
         counts = self.counts * (pairs / self.counts[0])
         return self.arms.error_of(self._parts(counts), counts)
 
-    def paired(self, pairs: int) -> "Error":
+    def paired_error(self, pairs: int) -> "Error":
         """Return the error of the mean of `pairs` paired differences."""
         return self.arms.error(self.weights, pairs)
 
@@ -320,8 +320,9 @@ def effect_noise(
 
 
 def _prior_df(measured: Arms, df: Arms) -> tuple[Arms, Arms]:
-    """Return the degrees of freedom that the other arms are worth, and the probability that the
-    variance of an arm like the others is at least as large as measured.
+    """Return, for each arm, the prior degrees of freedom that the variances of the other arms
+    supply (empirical Bayes, as in limma). Return also the p-value of the arm's variance under this
+    prior.
     """
     n_others = measured.shape[-1] - 1
     logs, noise = log_variances(measured, df)

@@ -59,12 +59,13 @@ class PlannedNoise:
 
     def degrees(self, pairs: int) -> float:
         """Return the median of the degrees of freedom in studies with `pairs` seeds."""
-        return float(np.median(self.drawn(pairs).df))
+        return float(np.median(self.simulate_errors(pairs).df))
 
-    def drawn(self, pairs: int) -> Error:
+    def simulate_errors(self, pairs: int) -> Error:
         """Return the errors that simulated studies with `pairs` seeds would estimate.
 
-        From `ENOUGH` seeds on, errors for a single seed hardly depend on the number of seeds.
+        At most `ENOUGH` seeds are simulated, because beyond that number the error for a single seed
+        hardly changes.
         """
         pairs = min(pairs, ENOUGH)
         rng, runs = np.random.default_rng(0), max(pairs, round(pairs * self.baseline))
@@ -84,18 +85,19 @@ class PlannedNoise:
         of_sentences = self.sentences, self.paired_variance, self.sentence_variance
         if pairs < FEWEST_RUNS:
             return half_widths(Estimate(0.0, pairs, *of_sentences, skewness=0.0), pairs, tail)
-        return _drawn_widths(self, pairs, tail)
+        return _simulated_half_widths(self, pairs, tail)
 
 
 @lru_cache(maxsize=64)
-def _drawn_widths(noise: PlannedNoise, pairs: int, tail: float) -> tuple[Values, Values]:
-    drawn, skews = noise.drawn(pairs), skewness_by_chance(pairs)
+def _simulated_half_widths(noise: PlannedNoise, pairs: int, tail: float) -> tuple[Values, Values]:
+    """Return the half-widths below and above the effect, of the intervals of simulated studies."""
+    errors, skews = noise.simulate_errors(pairs), skewness_by_chance(pairs)
     of_sentences = noise.sentences, noise.sentence_variance
 
     def towards(sign: int) -> Values:
-        bends = np.array([correction(sign * skew) for skew in skews.tolist()]) * drawn.own_skew
-        widenings = drawn.widening(sign, pairs)
-        of_studies = zip(drawn.variance / pairs, bends, drawn.df, widenings, strict=True)
+        bends = np.array([correction(sign * skew) for skew in skews.tolist()]) * errors.own_skew
+        widenings = errors.widening(sign, pairs)
+        of_studies = zip(errors.variance / pairs, bends, errors.df, widenings, strict=True)
         widths = [
             half_width(tail, pairs, variance, *of_sentences, bend, float(df), widening)
             for variance, bend, df, widening in of_studies

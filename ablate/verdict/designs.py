@@ -34,7 +34,7 @@ from ablate.stats.combinations.effects import (
 )
 from ablate.stats.combinations.interaction import interaction, strongest_pairs
 from ablate.stats.combinations.tuned import best_rate, predict, tuned_effects
-from ablate.stats.means import MeanDifference, Noise, Part
+from ablate.stats.means import MeanDifference, NoiseSource, VarianceTerm
 from ablate.stats.rates import Rates
 from ablate.verdict.contrast import contributions_to
 from ablate.verdict.floor import has_learned
@@ -163,11 +163,11 @@ def _effect(claim: Question, design: Combinations, evidence: Evidence) -> MeanDi
         return MeanDifference(math.nan, (), COMBINATIONS, counts)
     runs = len(data.scores)
     df = float(estimates.df.min())
-    part = Part(variance * runs, df, weight=1.0, runs=float(runs), fixed=True)
-    return MeanDifference(effect, (part,), COMBINATIONS, counts, noise=noise_of(data))
+    part = VarianceTerm(variance * runs, df, weight=1.0, runs=float(runs), fixed=True)
+    return MeanDifference(effect, (part,), COMBINATIONS, counts, noise_sources=noise_of(data))
 
 
-def noise_of(data: Scored) -> tuple[Noise, ...]:
+def noise_of(data: Scored) -> tuple[NoiseSource, ...]:
     """Return the sources of variation that the errors of effects cover."""
     return ("runs", "blocks of text") if data.scores.shape[1] > 2 else ("runs",)
 

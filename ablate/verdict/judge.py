@@ -233,7 +233,7 @@ def _result(decided: Decided, open_claims: int) -> Values:
         "pairs": estimate.pairs,
         "differences": paired.differences.tolist() if paired else [],
         "method": estimate.method,
-        "noise": list(estimate.noise),
+        "noise": list(estimate.noise_sources),
         "detectable": kind.detectable(claim, estimate, share) if decidable else None,
         "seeds_needed": plans or None,
         # with other margins; for an exact claim with a tolerance, with other tolerances

@@ -14,7 +14,7 @@ from ablate.stats.combinations.effects import (
     average_effects,
     with_text,
 )
-from ablate.stats.combinations.interaction import interaction, pair_variance, strongest_pairs
+from ablate.stats.combinations.interaction import interaction, interaction_variance, strongest_pairs
 from ablate.stats.combinations.plan import Pair, Rate, draw, imbalance
 from ablate.stats.combinations.tuned import best_rate, expected_errors, predict, tuned_effects
 
@@ -126,7 +126,8 @@ def test_interaction_beyond_noise_is_measured():
     assert measured.interval[0] <= true <= measured.interval[1]
     assert measured.deviation == pytest.approx(true, rel=0.2)
     assert measured.run_deviation == pytest.approx(0.05, rel=0.2)
-    assert measured.pair_deviation == pytest.approx(measured.deviation / pair_variance(runs) ** 0.5)
+    scale = interaction_variance(runs) ** 0.5
+    assert measured.pair_deviation == pytest.approx(measured.deviation / scale)
     without = interaction(runs, of_levels(runs, lambda *levels: sum(levels), 0.05)[:, 0])
     assert without.interval[0] == 0 and without.share > 0.95
 

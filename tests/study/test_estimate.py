@@ -33,7 +33,7 @@ def test_over_seeds_alone_it_is_the_paired_t_test():
     )
     greater = stats.ttest_rel(PAIRS[:, 0], PAIRS[:, 1], alternative="greater").pvalue
     assert difference.p_at_most(0.0) == pytest.approx(greater)
-    assert difference.noise == ["seeds"]
+    assert difference.noise_sources == ["seeds"]
 
 
 def test_two_one_sided_tests_are_those_of_statsmodels():
@@ -52,7 +52,7 @@ def test_shared_sentences_make_the_interval_longer_and_more_seeds_do_not_help():
     rng = np.random.default_rng(3)
     parts = crossed(40, 500, 0.2, 1.0, 0.3, rng)
     difference = estimate(parts.mean(1), parts)
-    assert difference.noise == ["seeds", "sentences"]
+    assert difference.noise_sources == ["seeds", "sentences"]
     assert difference.error == pytest.approx(1.0, rel=0.1)
     assert estimate(parts.mean(1)).error < 0.1
 

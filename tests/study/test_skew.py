@@ -15,9 +15,9 @@ from ablate.stats.corrections import (
     corrected,
     false_rate,
     is_visible,
-    of_wider,
     skewness,
-    standard_error,
+    skewness_of_more_variable_arm,
+    skewness_standard_error,
     uncorrected,
 )
 from ablate.stats.estimate import estimate
@@ -93,10 +93,10 @@ def test_the_end_of_the_long_tail_moves_more_and_its_p_value_with_it():
 def test_the_skewness_is_that_of_the_arm_that_varies_more(seeds):
     rng = np.random.default_rng(seeds)
     wide, narrow = 5 * rng.exponential(size=seeds), rng.standard_normal(seeds)
-    assert of_wider(wide, narrow) == skewness(wide) == pytest.approx(stats.skew(wide, bias=False))
-    assert of_wider(narrow, wide) == -skewness(wide)
+    one, other = (skewness_of_more_variable_arm(*x) for x in ((wide, narrow), (narrow, wide)))
+    assert one == -other == skewness(wide) == pytest.approx(stats.skew(wide, bias=False))
     drawn = stats.skew(rng.standard_normal((20000, seeds)), axis=1, bias=False)
-    assert standard_error(seeds) == pytest.approx(drawn.std(), rel=0.05)
+    assert skewness_standard_error(seeds) == pytest.approx(drawn.std(), rel=0.05)
 
 
 @pytest.mark.parametrize("seeds", [2, 50])

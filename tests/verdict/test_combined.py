@@ -98,7 +98,7 @@ def test_an_effect_counts_the_blocks_of_the_text_and_says_so():
     )
     assert after.effect == pytest.approx(before.effect)
     assert after.error == pytest.approx(np.hypot(before.error, apart.std(ddof=1) / 20**0.5))
-    assert (before.noise, after.noise) == (("runs",), ("runs", "blocks of text"))
+    assert (before.noise_sources, after.noise_sources) == (("runs",), ("runs", "blocks of text"))
     caveats = [conclude(each)["caveats"] for each in (alone, replace(alone, statistics=blocks))]
     assert ["seeds_only" in [x["code"] for x in y] for y in caveats] == [True, False]
 
@@ -181,4 +181,4 @@ def test_an_equivalence_claim_compares_a_gain_with_the_predicted_gain():
     assert right.p["supported"] < 0.01
     assert gains({"gain": 0.2, "error": 0.005, "df": 80.0}).p["refuted"] < 0.001
     unsure = gains({"gain": 0.1, "error": 0.03, "df": 80.0})
-    assert unsure.p["supported"] > 0.1 and unsure.result.noise == ["seeds", "prediction"]
+    assert unsure.p["supported"] > 0.1 and unsure.result.noise_sources == ["seeds", "prediction"]

@@ -96,65 +96,66 @@ class LeastSquares:
     """The linear operators of a model, for any number of data sets with the same runs.
 
     Args:
-        columns: the columns of the model.
-        recipe: the recipe of each run; the runs of a recipe are one cluster.
-        recipes: number of recipes of the plan, of which some may have no run here.
+        design_matrix: a row for each run, and a column for each term of the model.
+        recipe_of_run: number of each run's recipe; the runs of a recipe are one cluster.
+        n_recipes: number of recipes of the plan, of which some may have no run here.
     """
 
     def __init__(
         self,
-        columns: Float[np.ndarray, "runs terms"],
-        recipe: Int[np.ndarray, " runs"],
-        recipes: int,
+        design_matrix: Float[np.ndarray, "runs terms"],
+        recipe_of_run: Int[np.ndarray, " runs"],
+        n_recipes: int,
     ) -> None:
-        self.columns, self.recipe, self.recipes = columns, recipe, recipes
-        self.operator = np.linalg.pinv(columns)
-        self.clusters = len(np.unique(recipe))
-        self.parameters = int(round(float(np.trace(self.operator @ columns))))
-        self.df = float(max(self.clusters - self.parameters, 0))
+        self.design_matrix, self.recipe_of_run = design_matrix, recipe_of_run
+        self.n_recipes, self.n_clusters = n_recipes, len(np.unique(recipe_of_run))
+        self.operator = np.linalg.pinv(design_matrix)
+        self.parameters = int(round(float(np.trace(self.operator @ design_matrix))))
+        self.df = float(max(self.n_clusters - self.parameters, 0))
         self.left_out, self.pivotal = self._without_own_cluster()
 
     def _without_own_cluster(self) -> tuple[Float[np.ndarray, "r r"], Bool[np.ndarray, " r"]]:
         """Return the inverse of I - H within each cluster, and the runs whose cluster the fit
         cannot do without.
         """
-        leverage = np.einsum("rt,tr->r", self.columns, self.operator)
+        leverage = np.einsum("rt,tr->r", self.design_matrix, self.operator)
         pivotal = leverage > 1 - ROUNDING
         inverse = np.diag(1 / np.where(pivotal, 1.0, 1 - leverage))
-        for recipe in np.flatnonzero(np.bincount(self.recipe) > 1):
-            runs = np.flatnonzero(self.recipe == recipe)
-            block = np.eye(len(runs)) - self.columns[runs] @ self.operator[:, runs]
+        for recipe in np.flatnonzero(np.bincount(self.recipe_of_run) > 1):
+            runs = np.flatnonzero(self.recipe_of_run == recipe)
+            block = np.eye(len(runs)) - self.design_matrix[runs] @ self.operator[:, runs]
             pivotal[runs] = np.linalg.svd(block, compute_uv=False)[-1] < ROUNDING
             inverse[np.ix_(runs, runs)] = np.linalg.pinv(block, rcond=ROUNDING)
         return inverse, pivotal
 
     def residuals(self, scores: Scores) -> Scores:
         """Return the scores minus the fitted scores."""
-        return scores - self.columns @ (self.operator @ scores)
+        return scores - self.design_matrix @ (self.operator @ scores)
 
     def estimates(self, contrasts: Float[np.ndarray, "effects terms"], scores: Scores) -> Estimates:
         """Return the values of contrasts of the coefficients; NaN if no runs determine one."""
-        projected = contrasts @ self.operator @ self.columns
+        projected = contrasts @ self.operator @ self.design_matrix
         weights = (contrasts @ self.operator)[:, :, None]
         effect = contrasts @ (self.operator @ scores)
         effect[~(np.abs(projected - contrasts).max(1) < ROUNDING)] = np.nan
         df = np.full(len(contrasts), self.df)
-        return Estimates(effect, self.deviations(weights, scores), df)
+        return Estimates(effect, self.jackknife_deviations(weights, scores), df)
 
-    def deviations(
+    def jackknife_deviations(
         self, weights: Float[np.ndarray, "effects runs 1"], scores: Scores
     ) -> Float[np.ndarray, "effects recipes draws"]:
-        """Return the deviations of weighted sums of the scores, as in `Estimates`.
+        """Return, for each weighted sum of the scores, the scaled change when a recipe is removed,
+        as in `Estimates`.
 
         The weights must be rows of the operator, or sums of its rows.
         """
         by_run = weights * (self.left_out @ self.residuals(scores))
-        order = np.argsort(self.recipe, kind="stable")
-        recipes, starts = np.unique(self.recipe[order], return_index=True)
-        deviations = np.zeros((len(weights), self.recipes, scores.shape[1]))
+        order = np.argsort(self.recipe_of_run, kind="stable")
+        recipes, starts = np.unique(self.recipe_of_run[order], return_index=True)
+        deviations = np.zeros((len(weights), self.n_recipes, scores.shape[1]))
         deviations[:, recipes] = np.add.reduceat(by_run[:, order], starts, 1)
         needed = (np.abs(weights[:, self.pivotal]) > ROUNDING).any(1)
-        deviations *= (1 - 1 / max(self.clusters, 1)) ** 0.5
+        deviations *= (1 - 1 / max(self.n_clusters, 1)) ** 0.5
         return np.where(needed[:, None], np.nan, deviations)
 
 
@@ -259,5 +260,5 @@ def additive(runs: Runs) -> LeastSquares:
 def average_effects(runs: Runs, scores: Scores) -> Estimates:
     """Return the average effect of each change; learning rates count equally."""
     model = additive(runs)
-    terms = model.columns.shape[1]
+    terms = model.design_matrix.shape[1]
     return model.estimates(np.eye(terms)[1 : 1 + len(runs.changes)], scores)

@@ -69,7 +69,7 @@ def interaction(
     """
     model = model or additive(runs)
     _, of_run = np.unique(runs.recipe, return_inverse=True)
-    member = np.eye(model.clusters)[of_run]
+    member = np.eye(model.n_clusters)[of_run]
     count = member.sum(0)
     residuals = model.residuals(scores[:, None])[:, 0]
     means = (member.T @ residuals) / count
@@ -77,7 +77,7 @@ def interaction(
     if not len(within) or not model.df:
         return Interaction(math.nan, math.nan, (0.0, math.inf), math.nan, math.nan)
     noise = float(within.sum() / (count - 1).sum())
-    projected = np.einsum("gt,tg->", member.T @ model.columns, model.operator @ member)
+    projected = np.einsum("gt,tg->", member.T @ model.design_matrix, model.operator @ member)
     scale = (len(scores) - float(projected)) / model.df  # of the interaction in the mean square
     between = count * means**2
     square = float(between.sum()) / model.df
@@ -86,7 +86,7 @@ def interaction(
     ends = [math.sqrt(max(0.0, end) / scale) for end in _interval(square, noise, *dfs)]
     deviation = math.sqrt(variance)
     share = 1 - variance / max(float(scores.var(ddof=1)) - noise, variance, 1e-300)
-    pair_deviation = deviation / math.sqrt(pair_variance(runs))
+    pair_deviation = deviation / math.sqrt(interaction_variance(runs))
     return Interaction(math.sqrt(noise), deviation, (ends[0], ends[1]), pair_deviation, share)
 
 
@@ -107,9 +107,9 @@ def _interval(between: float, noise: float, df: float, of_noise: float) -> tuple
     return ends[0], ends[1]
 
 
-def pair_variance(runs: Runs) -> float:
-    """Return the variance of recipes around the sum of their effects if the interaction of each two
-    changes of different factors has variance 1.
+def interaction_variance(runs: Runs) -> float:
+    """Return the variance that interactions add to the score of a recipe when the interaction of
+    every two changes of different factors has variance 1.
     """
     factors = {change.factor for change in runs.changes}
     parts = [(1 - 1 / runs.sizes[factor]) ** 2 for factor in factors]
@@ -148,12 +148,15 @@ def strongest_pairs(
 def _pair_effects(
     runs: Runs, half: int, pairs: list[tuple[Change, Change]], scores: Float[np.ndarray, " runs"]
 ) -> tuple[Float[np.ndarray, " pairs"], Float[np.ndarray, " pairs"], float]:
-    """Return the interaction of each pair in one half with its standard error, and the degrees of
-    freedom. The standard errors are clustered by recipe, and 0 if no run has both changes.
+    """Estimate the interaction of each pair of changes from one half of the recipes.
+
+    Return the interactions, their standard errors and the degrees of freedom. The standard errors
+    are clustered by recipe. They are 0 for a pair whose interaction these runs do not determine,
+    for example because no run contains both changes. `half` is the number of the half, 0 or 1.
     """
     member = runs.half == half
     part = runs.subset(member)
-    model = LeastSquares(additive(part).columns, part.recipe, runs.recipes)
+    model = LeastSquares(additive(part).design_matrix, part.recipe, runs.recipes)
     has = {change: 1.0 * (part.levels[:, change.factor] == change.level) for change in runs.changes}
     products = model.residuals(np.stack([has[a] * has[b] for a, b in pairs], 1))
     squares = (products**2).sum(0)
@@ -161,6 +164,6 @@ def _pair_effects(
     rest = model.residuals(scores[member][:, None])
     by_recipe = np.zeros((runs.recipes, len(pairs)))
     np.add.at(by_recipe, part.recipe, products * rest)
-    inflation = model.clusters / max(model.df, 1.0)
+    inflation = model.n_clusters / max(model.df, 1.0)
     errors = np.sqrt(inflation * (by_recipe**2).sum(0)) / squares
     return (products.T @ rest)[:, 0] / squares, errors, model.df

@@ -52,7 +52,7 @@ from ablate.stats.combinations.effects import (
     additive,
     average_effects,
 )
-from ablate.stats.combinations.interaction import pair_variance
+from ablate.stats.combinations.interaction import interaction_variance
 
 SPLITS = 10
 DRAWS = 2000
@@ -89,7 +89,7 @@ def tuned_effects(
     rng = np.random.default_rng(seed)
     halves = {f: [_random_half(runs, f, rng) for _ in range(splits)] for f in factors}
     wanted = [f for f in factors if factor in (None, f)]
-    parts = [_factor(runs, f, halves[f], validation, scores) for f in wanted]
+    parts = [_effects_of_factor(runs, f, halves[f], validation, scores) for f in wanted]
     return Estimates(
         np.concatenate([part.effect for part in parts]),
         np.concatenate([part.deviations for part in parts]),
@@ -108,7 +108,7 @@ def best_rate(
     if runs.rate is None:
         return 0
     columns = runs.rates_of_levels()
-    model = np.concatenate((additive(runs).columns, columns), 1)
+    model = np.concatenate((additive(runs).design_matrix, columns), 1)
     coefficients = np.linalg.lstsq(model, validation)[0][-columns.shape[1] :]
     levels = np.repeat(recipe[None], runs.sizes[runs.rate.factor], 0)
     levels[:, runs.rate.factor] = np.arange(len(levels))
@@ -175,15 +175,18 @@ def _random_half(runs: Runs, factor: int, rng: np.random.Generator) -> Bool[np.n
     return np.asarray(half[runs.recipe] == 0)
 
 
-def _factor(
+def _effects_of_factor(
     runs: Runs,
     factor: int,
     first: list[Bool[np.ndarray, " runs"]],
     validation: Scores,
     scores: Scores,
 ) -> Estimates:
-    """Return the effects of the changes of one factor."""
-    parts = [_split(runs, factor, of_first, validation, scores) for of_first in first]
+    """Return the effects of the changes of one factor, as means over several splits of the recipes.
+
+    `first` has a mask of the runs in the first half, for each split.
+    """
+    parts = [_effects_of_split(runs, factor, of_first, validation, scores) for of_first in first]
     effects, fixed, chosen = (np.stack([part[k] for part in parts]) for k in range(3))
     deviations = (fixed + chosen).mean(0)
     squares = (deviations**2).sum(1)
@@ -195,11 +198,14 @@ def _factor(
     return Estimates(effects.mean(0), deviations * scale[:, None], np.full(len(deviations), df))
 
 
-def _split(
+def _effects_of_split(
     runs: Runs, factor: int, first: Bool[np.ndarray, " runs"], validation: Scores, scores: Scores
 ) -> tuple[Effects, Deviations, Deviations, float]:
-    """Return the effects of one split, their deviations with fixed and with new choices of the
-    rates, and the degrees of freedom.
+    """Return for one split of the recipes: the effects, their jackknife deviations with the chosen
+    learning rates held fixed, the deviations due to choosing the learning rates anew, and the
+    degrees of freedom.
+
+    `first` is a mask of the runs in the first half.
     """
     half, other_half = (
         _Half.of(runs.subset(m), factor, validation[m], scores[m], runs.recipes)
@@ -268,7 +274,7 @@ def expected_errors(
         pair_deviation: standard deviation of the interaction of each two changes.
         tuned: whether the effects are those at chosen learning rates, not average effects.
     """
-    of_recipe = pair_deviation**2 * pair_variance(runs)
+    of_recipe = pair_deviation**2 * interaction_variance(runs)
     if not tuned or runs.rate is None:
         weights = additive(runs).operator[1 : 1 + len(runs.changes)]
         return np.sqrt(_variance(runs, weights, run_deviation**2, of_recipe))
