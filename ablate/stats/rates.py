@@ -60,7 +60,7 @@ class Rates:
         """The number of runs of the smaller arm."""
         return min(self.of_first, self.of_second)
 
-    noise: ClassVar[list[Literal["runs"]]] = ["runs"]
+    noise_sources: ClassVar[list[Literal["runs"]]] = ["runs"]
     method: ClassVar[Literal["Barnard"]] = "Barnard"
 
     def p_at_most(self, x: float) -> float:

@@ -73,7 +73,7 @@ class Exact:
 
     # the attributes of an estimate, although nothing is estimated
     method: ClassVar[Method] = "every case"
-    noise: ClassVar[list[Noise]] = []
+    noise_sources: ClassVar[list[Noise]] = []
     looks = ONCE
 
     @cached_property

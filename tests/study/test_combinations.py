@@ -43,7 +43,7 @@ def test_a_plan_is_balanced_and_avoids_excluded_pairs():
 def test_average_effects_agree_with_statsmodels():
     runs = Runs.of(replace(PLAN, repeated=np.zeros(120, bool)), SIZES, RATE)
     scores = of_levels(runs, lambda a, b, c, d, r: 0.3 * b - 0.2 * (c == 2) + 0.1 * r * a, 0.1)
-    fit = sm.OLS(scores[:, 0], additive(runs).columns).fit(cov_type="HC3")
+    fit = sm.OLS(scores[:, 0], additive(runs).design_matrix).fit(cov_type="HC3")
     effects = average_effects(runs, scores)
     chosen = slice(1, 1 + len(runs.changes))
     assert effects.effect[:, 0] == pytest.approx(fit.params[chosen])
@@ -70,7 +70,7 @@ def test_errors_cover_the_choice_of_the_text():
         blocks = of_text + 0.05 * rng.standard_normal((len(RUNS.levels), 1))
         blocks = blocks + 0.2 * rng.standard_normal(blocks.shape)
         scores = np.concatenate((blocks.mean(1, keepdims=True), blocks), 1)
-        estimates = model.estimates(np.eye(model.columns.shape[1])[[2]], scores)
+        estimates = model.estimates(np.eye(model.design_matrix.shape[1])[[2]], scores)
         widths = with_text(estimates).half_width(0.95), estimates.half_width(0.95)
         covered.append([abs(estimates.effect[0, 0]) <= width[0, 0] for width in widths])
     assert RUNS.changes[1] == Change(1, 1)
