@@ -83,17 +83,18 @@ class Plan:
     Args:
         sweep: the composed runs.
         stages: the arms that tune a nuisance parameter, and then the arms of the comparison.
-        at_once: number of runs that execute at the same time.
+        n_parallel: number of runs that execute at the same time.
         earlier: the evidence of the newest earlier sweep of the same name in the same setting, with
             the study of this sweep.
-        start: seconds in which this process has composed and checked the runs, as the sweep will.
+        setup_seconds: time that composing and checking the runs took; the sweep will need about the
+            same time.
     """
 
     sweep: PlannedSweep
     stages: tuple[list[Arm], list[Arm]]
-    at_once: int
+    n_parallel: int
     earlier: Evidence | None
-    start: float = 0.0
+    setup_seconds: float = 0.0
 
     @property
     def seeds(self) -> int:
@@ -117,8 +118,8 @@ class Plan:
         if self.untimed:
             return None
         stages = ([arm.seconds or 0.0 for arm in s for _ in range(arm.left)] for s in self.stages)
-        runs = sum(max(sum(runs) / self.at_once, *runs) for runs in stages if runs)
-        return OVERHEAD * self.start + runs
+        runs = sum(max(sum(runs) / self.n_parallel, *runs) for runs in stages if runs)
+        return OVERHEAD * self.setup_seconds + runs
 
 
 def plan_of(sweep: PlannedSweep) -> Plan:
@@ -218,7 +219,7 @@ def time_arms(plan: Plan) -> None:
     """
     # an arm of the comparison replaces its tuning runs, which are not tested
     firsts = {str(arm.levels): arm.cells[0] for arm in plan.untimed}
-    with ThreadPoolExecutor(plan.at_once) as pool:
+    with ThreadPoolExecutor(plan.n_parallel) as pool:
         try:
             samples = dict(zip(firsts, pool.map(_time, firsts.values()), strict=True))
         except UserError:
@@ -284,7 +285,7 @@ def lines_of(plan: Plan, noise: float, interaction: float) -> list[str]:
     described = forecast(design, planned(design), noise, interaction) if design else aligned(rows)
     wall = f"unknown for {counted(len(plan.untimed), 'arm')}; sample=true times a few steps of each"
     if plan.wall is not None:
-        wall = f"{duration(plan.wall)}, {plan.at_once} at a time"
+        wall = f"{duration(plan.wall)}, {plan.n_parallel} at a time"
     sizes = (
         f"{counted(runs, 'run')} of {counted(len(arms), 'arm')} and {counted(plan.seeds, 'seed')}"
     )

@@ -37,25 +37,25 @@ RATE = "proportion of failed runs"
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """What a planned sweep can show for a claim.
+    """The effects that a planned sweep can detect for a claim.
 
     Args:
         claim: the claim.
-        least: for each number of seeds, the smallest true effect that is detected with power 0.8
-            (for equivalence and non-inferiority: the smallest margin); None if there is none.
+        detectable: for each number of seeds, the smallest true effect that is detected with power
+            0.8 (for equivalence and non-inferiority: the smallest margin); None if there is none.
         unit: the unit of these effects.
-        needed: number of seeds with which the claim is supported with power 0.8, if the effect that
-            it names is true; None if this is unknown, or if no number is enough.
+        seeds_needed: number of seeds with which the claim is supported with power 0.8, if the
+            effect that it names is true; None if this is unknown, or if no number is enough.
     """
 
     claim: Claim
-    least: dict[int, float | None]
+    detectable: dict[int, float | None]
     unit: str
-    needed: int | None
+    seeds_needed: int | None
 
 
-def sensitivities(plan: Plan) -> list[Sensitivity]:
-    """Return what a planned sweep can show for each of its claims.
+def sensitivities_of(plan: Plan) -> list[Sensitivity]:
+    """Return the effects that a planned sweep can detect, for each of its claims.
 
     Exact claims have no power. The list is empty if the sweep has no study, or runs only a part of
     one, which has no verdict.
@@ -71,16 +71,16 @@ def _sensitivity(claim: Claim, plan: Plan, alpha: float) -> Sensitivity:
     kind, seeds = kind_of(claim), sorted({*SEEDS, plan.seeds} - {1})
     if claim["metric"] in UNSTABLE:
         rates = {n: _rates(claim, plan, n) for n in seeds}
-        least = {n: kind.detectable(claim, rates[n], alpha) for n in seeds}
+        detectable = {n: kind.detectable(claim, rates[n], alpha) for n in seeds}
         needed = kind.seeds_needed(claim, rates[seeds[0]], alpha).get(SUPPORTED)
-        return Sensitivity(claim, least, RATE, needed["seeds"] if needed else None)
-    measured = _measured(claim, plan)
-    least = {n: kind.detectable(claim, measured or _assumed(claim, plan), alpha, n) for n in seeds}
+        return Sensitivity(claim, detectable, RATE, needed["seeds"] if needed else None)
+    noise = (measured := _measured(claim, plan)) or _assumed(claim, plan)
+    detectable = {n: kind.detectable(claim, noise, alpha, n) for n in seeds}
     if measured is None:
-        return Sensitivity(claim, least, STANDARD, None)
+        return Sensitivity(claim, detectable, STANDARD, None)
     needed = kind.seeds_needed(claim, measured, alpha).get(SUPPORTED)
     unit = metric_of(claim["metric"]).axis
-    return Sensitivity(claim, least, unit, needed["seeds"] if needed else None)
+    return Sensitivity(claim, detectable, unit, needed["seeds"] if needed else None)
 
 
 def _assumed(claim: Claim, plan: Plan) -> Estimate | PlannedNoise:
@@ -117,22 +117,24 @@ def _measured(claim: Claim, plan: Plan) -> Estimate | None:
     return replace(estimate, effect=0.0, looks=ONCE) if estimate.error > 0 else None
 
 
-def power_table(seen: Sequence[Sensitivity]) -> list[str]:
-    """Return the lines of the power table: the smallest effects by the number of seeds.
+def power_table(sensitivities: Sequence[Sensitivity]) -> list[str]:
+    """Return the lines of the power table: for each claim, the smallest effect that each number of
+    seeds detects.
 
-    The last column has the number of seeds that a claim needs, if it is known. Claims with equal
+    The last column is the number of seeds that the claim needs, if it is known. Claims with equal
     values share a line.
     """
     alike: dict[tuple[str, ...], list[str]] = {}
-    for each in seen:
-        cells = ["-" if effect is None else f"{effect:.3g}" for effect in each.least.values()]
-        cells.append(str(each.needed or "-"))
+    for each in sensitivities:
+        cells = ["-" if effect is None else f"{effect:.3g}" for effect in each.detectable.values()]
+        cells.append(str(each.seeds_needed or "-"))
         alike.setdefault((each.claim["kind"], each.unit, *cells), []).append(name_of(each.claim))
-    rows: list[tuple[str, ...]] = [("claim", "kind", "unit", *map(str, seen[0].least), "needed")]
+    numbers = map(str, sensitivities[0].detectable)
+    rows: list[tuple[str, ...]] = [("claim", "kind", "unit", *numbers, "needed")]
     for values, (first, *more) in alike.items():
         rows.append((f"{first} and {len(more)} more" if more else first, *values))
     lines = aligned(rows)
-    if any(each.unit == STANDARD for each in seen):
+    if any(each.unit == STANDARD for each in sensitivities):
         lines.append(
             "How much runs vary is not known from a sweep of this name and setting in which all "
             "arms learned, so the unit is the standard deviation of the difference for one seed."
@@ -140,10 +142,10 @@ def power_table(seen: Sequence[Sensitivity]) -> list[str]:
     return lines
 
 
-def too_few(seeds: int, seen: Sequence[Sensitivity]) -> list[str]:
+def too_few(seeds: int, sensitivities: Sequence[Sensitivity]) -> list[str]:
     """Return a warning if so few seeds could show only an effect that no experiment has."""
-    least = [each.least.get(seeds) for each in seen if each.unit == STANDARD]
-    if not least or any(effect is not None and effect < HUGE for effect in least):
+    effects = [each.detectable.get(seeds) for each in sensitivities if each.unit == STANDARD]
+    if not effects or any(effect is not None and effect < HUGE for effect in effects):
         return []
     return [
         f"{counted(seeds, 'seed')} will probably decide nothing: even a difference of {HUGE} "

@@ -9,7 +9,7 @@ from omegaconf import OmegaConf
 
 from ablate.evidence.folder import Evidence
 from ablate.plan.plan import Arm, Plan
-from ablate.plan.power import power_table, sensitivities, too_few
+from ablate.plan.power import power_table, sensitivities_of, too_few
 from ablate.stats.estimate import Estimate
 from ablate.stats.power import PlannedNoise
 from ablate.sweep.cell import Cell
@@ -45,7 +45,7 @@ def seen():
         sweep = PlannedSweep(NO_CONTEXT, OmegaConf.create(), study, cells, cells, [], {})
         arms = [Arm(levels, [], 0, None) for levels in ARMS]
         earlier = Evidence("", study, {}, {}, [*runs]) if runs else None
-        return sensitivities(Plan(sweep, ([], arms), 1, earlier))
+        return sensitivities_of(Plan(sweep, ([], arms), 1, earlier))
 
     return planned
 
@@ -65,46 +65,46 @@ def earlier(*differences):
 
 def test_without_earlier_runs_effects_are_in_standard_deviations_of_the_difference(seen):
     (claim,) = seen({})
-    assert (claim.unit, claim.needed) == ("standard deviations", None)
+    assert (claim.unit, claim.seeds_needed) == ("standard deviations", None)
     alone = Estimate(0.0, 8, 0, 1.0, 0.0, skewness=0.0)  # of two arms, which borrow nothing
-    assert claim.least[8] < 0.98 * kind_of(CLAIM).detectable(CLAIM, alone, 0.05)
-    assert [*claim.least] == [4, 8, 16, 32]
-    assert [*seen({}, seeds=12)[0].least] == [4, 8, 12, 16, 32]
+    assert claim.detectable[8] < 0.98 * kind_of(CLAIM).detectable(CLAIM, alone, 0.05)
+    assert [*claim.detectable] == [4, 8, 16, 32]
+    assert [*seen({}, seeds=12)[0].detectable] == [4, 8, 12, 16, 32]
 
 
 def test_earlier_pairs_of_the_arms_tell_how_much_runs_vary(seen):
     (claim,) = seen({}, runs=earlier(*enumerate([0.0, 10.0, 20.0, 10.0])))
     (double,) = seen({}, runs=earlier(*enumerate([0.0, 20.0, 40.0, 20.0])))
-    assert claim.needed < double.needed
-    for seeds, least in claim.least.items():
-        assert double.least[seeds] == pytest.approx(2 * least, rel=1e-3)
+    assert claim.seeds_needed < double.seeds_needed
+    for seeds, least in claim.detectable.items():
+        assert double.detectable[seeds] == pytest.approx(2 * least, rel=1e-3)
 
 
 def test_runs_that_failed_to_learn_are_left_out_as_in_a_verdict(seen):
     runs = earlier(*enumerate([0.0, 1.0, 2.0, 1.0]))
     lost = [ended(0, 4, 30.5), ended(2, 4, None, "collapsed")]
-    assert seen({}, runs=[*runs, *lost])[0].least == seen({}, runs=runs)[0].least
+    assert seen({}, runs=[*runs, *lost])[0].detectable == seen({}, runs=runs)[0].detectable
 
 
 def test_several_claims_share_alpha_but_exact_ones_take_none(seen):
     exact = {"kind": "exact"}
     (alone,) = seen({}, exact)
-    assert alone.least == seen({})[0].least
-    assert alone.least[8] < seen({}, {})[0].least[8]
+    assert alone.detectable == seen({})[0].detectable
+    assert alone.detectable[8] < seen({}, {})[0].detectable[8]
 
 
 def test_claims_of_failed_runs_are_planned_by_exact_tests(seen):
     stability = {"kind": "stability", "metric": "diverged", "better": "lower", "margin": 0.0}
     (stable,) = seen(stability)
-    assert stable.least[4] is None or stable.least[4] > stable.least[32]
-    assert 0 < stable.least[32] <= 1
-    assert 8 < stable.needed < 100  # for 0.2 of the runs, where no effect is named
+    assert stable.detectable[4] is None or stable.detectable[4] > stable.detectable[32]
+    assert 0 < stable.detectable[32] <= 1
+    assert 8 < stable.seeds_needed < 100  # for 0.2 of the runs, where no effect is named
 
 
 def test_a_part_of_a_study_has_no_power_and_equal_claims_share_a_line(seen):
     lines = power_table(seen({}, {"reading": "late"}, {"kind": "equivalence"}))
     assert [line.split("  ")[0] for line in lines[1:3]] == ["mine and 1 more", "mine"]
-    assert math.isfinite(seen({})[0].least[8])
+    assert math.isfinite(seen({})[0].detectable[8])
 
 
 @pytest.mark.parametrize(("seeds", "warned"), [(1, True), (2, True), (6, False)])

@@ -53,13 +53,13 @@ def run(arguments: argparse.Namespace) -> None:
         from ablate.plan.plan import lines_of, plan_of, time_arms
 
         plan = plan_of(planned)
-    plan.start = time.monotonic() - begun
+    plan.setup_seconds = time.monotonic() - begun
     if arguments.sample == "true":
         time_arms(plan)
-    from ablate.plan.power import power_table, sensitivities, too_few
+    from ablate.plan.power import power_table, sensitivities_of, too_few
 
     lines = lines_of(plan, arguments.noise or 1.0, arguments.interaction or 0.0)
-    if seen := sensitivities(plan):
+    if sensitivities := sensitivities_of(plan):
         lines += ["", "Smallest effect that has 80 % power, by the number of seeds:"]
-        lines += [*power_table(seen), *too_few(plan.seeds, seen)]
+        lines += [*power_table(sensitivities), *too_few(plan.seeds, sensitivities)]
     print("\n".join(lines))
