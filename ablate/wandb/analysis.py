@@ -21,7 +21,7 @@ from ablate.report.content import comparable
 from ablate.report.draw import style
 from ablate.report.write import figures
 from ablate.verdict.types import Verdict
-from ablate.wandb.connection import ANALYSIS, EVIDENCE, LOGGER, names, start
+from ablate.wandb.connection import ANALYSIS, EVIDENCE, LOGGER, init_args, start
 from ablate.words.answer import graded
 
 DOTS = 120  # resolution of a figure in dots per inch
@@ -47,7 +47,7 @@ def _send(logger: DictConfig, evidence: Evidence, verdict: Verdict, folder: Path
         folder,
         analysis_identity(evidence, folder),
         goes_on=False,
-        **names(logger, evidence.name, ANALYSIS, [claim["id"] for claim in verdict["claims"]]),
+        **init_args(logger, evidence.name, ANALYSIS, [claim["id"] for claim in verdict["claims"]]),
         name=f"{logger.name or evidence.name}: analysis",
         config={
             "study": evidence.study,

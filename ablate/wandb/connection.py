@@ -185,7 +185,7 @@ def _init(mode: Any, about: dict[str, Any], *, goes_on: bool) -> Any:
     )
 
 
-def names(
+def init_args(
     logger: Mapping[str, Any], experiment: str, job: str, claims: Sequence[str]
 ) -> dict[str, object]:
     """Return project, group and tags as keyword arguments of `wandb.init`.

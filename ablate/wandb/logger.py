@@ -28,7 +28,7 @@ from ablate.wandb.connection import (
     STEP,
     advise_sync,
     check_settings,
-    names,
+    init_args,
     settle,
     start,
 )
@@ -94,7 +94,7 @@ class WandbRun(WandbLogger, RunLogger):
             goes_on=record.resumed,
             name=title(config, self.title or None),
             config=columns(record, identity),
-            **names(self.names, config.name, say(levels(config)), claims),
+            **init_args(self.names, config.name, say(levels(config)), claims),
         )
         run.define_metric(STEP)
         run.define_metric("*", step_metric=STEP, step_sync=True)
@@ -179,11 +179,9 @@ def title(config: DictConfig, given: str | None) -> str:
     return f"{cut(', '.join(words), LONGEST_TITLE - len(seed) - 2)}, {seed}"
 
 
-def log_again(run: Any, metrics: Path) -> None:
-    """Log the metrics in a file metrics.jsonl, which an earlier process of the run wrote, to
-    W&B.
-    """
-    for text in metrics.read_text(encoding="utf-8").splitlines() if metrics.exists() else []:
+def log_again(run: Any, path: Path) -> None:
+    """Send to W&B the metrics that an earlier process of this run wrote to metrics.jsonl."""
+    for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
         line = json.loads(text)
         values = {name: value for name, value in line.items() if name not in ("step", "time")}
         run.log({**values, STEP: line["step"]})
