@@ -179,7 +179,7 @@ def _settled(findings: Sequence[Finding]) -> str:
     If some tests are undecided, the verdict of another test must hold after a correction for the
     number of tests, and its effect must agree with the undecided effects within chance.
     """
-    tests = [answer for finding in findings for answer in finding.tests]
+    tests = [answer for finding in findings for answer in finding.tested_results]
     undecided = [answer for answer in tests if answer["verdict"] == INCONCLUSIVE]
     decided = [answer for answer in tests if answer["verdict"] != INCONCLUSIVE]
     words = {answer["verdict"] for answer in decided}

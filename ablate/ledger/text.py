@@ -204,7 +204,7 @@ def _line(entry: Entry, finding: Finding) -> str:
     parts = [finding.reading, os.path.relpath(finding.folder / "report.md"), finding.place]
     parts += ["exploratory"] if answer["exploratory"] else []
     parts += ["no document asks this"] if finding.remark else []
-    parts += [f"fresh seeds: {finding.again['replication']}"] if finding.again else []
+    parts += [f"fresh seeds: {finding.replication['replication']}"] if finding.replication else []
     if finding.corrected == INCONCLUSIVE != finding.verdict:
         parts += ["undecided if corrected for all claims of the ledger"]
     verdict = f"{graded(finding.verdict, answer['grade'])}. {evidence_line(answer, answer)}"

@@ -113,7 +113,7 @@ class Finding:
         components: options that all arms of the experiment share, by config group.
         conditions: further options and values that both compared arms have, by config key.
         reverses: whether a trend changes its direction between neighbouring levels.
-        again: the replication of the verdict with new seeds.
+        replication: the replication of the verdict with new seeds.
         asked: where a document states the judged meaning, or why none does (`remark`).
         corrected: the verdict after Holm's correction over the ledger; "" if exact.
     """
@@ -128,7 +128,7 @@ class Finding:
     components: dict[str, str] = field(default_factory=dict)
     conditions: dict[str, str] = field(default_factory=dict)
     reverses: bool = False
-    again: Replication | None = None
+    replication: Replication | None = None
     asked: dict[str, str] = field(default_factory=dict)
     corrected: str = ""
 
@@ -158,16 +158,16 @@ class Finding:
         return f"{corpora}, {grouped([*self.steps])} steps" if self.steps else corpora
 
     @property
-    def tests(self) -> list[Entry]:
-        """The claim with its answer, and with the answer on new seeds; the second is missing if
-        there is no replication, or if the replication is exploratory.
+    def tested_results(self) -> list[Entry]:
+        """The results that enter the correction for multiple tests: the original result and, if
+        there is a confirmatory replication, its result on new seeds.
 
-        Replications of earlier versions stored no p-value. Such an answer gets the p-value 1, so
+        Replications of earlier versions stored no p-value. Such a result gets the p-value 1, so
         that it cannot decide a claim.
         """
-        if not self.again or self.again["exploratory"]:
+        if not self.replication or self.replication["exploratory"]:
             return [self.answer]
-        fresh: Any = self.again["fresh"]
+        fresh: Any = self.replication["fresh"]
         p = fresh.get("p", {SUPPORTED: 1.0, REFUTED: 1.0, INCONCLUSIVE: 1.0})
         p_look = p if self.answer["p_look"] else {}
         return [self.answer, cast(Entry, {**self.answer, **fresh, "p_look": p_look})]
@@ -186,8 +186,8 @@ def collect(folder: Path) -> dict[str, list[Finding]]:
         whole, contest = read_verdict(path), read_contest(path.parent)
         if whole["regime"]["scale"] != SMOKE:
             for answer in at_each_budget(whole["claims"]):
-                again = asked_again(answer, contest)
-                findings.append(_finding(answer, whole, path.parent, again))
+                replication = asked_again(answer, contest)
+                findings.append(_finding(answer, whole, path.parent, replication))
     findings.sort(key=lambda x: (x.reading, x.experiment, x.data, x.setting["size"], x.steps))
     alphas = [finding.answer["alpha"] for finding in findings]
     adjusted = adjust([finding.answer["p_look"] for finding in findings], alphas)
@@ -216,7 +216,7 @@ def missing_evidence(folder: Path) -> dict[str, list[str]]:
     return missing
 
 
-def _finding(answer: Entry, whole: Verdict, folder: Path, again: Replication | None) -> Finding:
+def _finding(answer: Entry, whole: Verdict, folder: Path, new_seeds: Replication | None) -> Finding:
     """Return a verdict of verdict.json in its setting, in which the levels of both compared arms
     replace those of the whole study.
     """
@@ -241,7 +241,7 @@ def _finding(answer: Entry, whole: Verdict, folder: Path, again: Replication | N
         components=whole["components"],
         conditions=conditions,
         reverses=_reverses(answer, whole),
-        again=again,
+        replication=new_seeds,
         asked=read_notes("readings").get(answer["id"], {}).get(answer.get("reading", ""), {}),
     )
 

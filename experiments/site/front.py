@@ -67,7 +67,7 @@ def sure(site: Site) -> dict[str, object]:
     return {
         "largest": max(sizes, default=0),
         "bounded": changes(findings),
-        "again": Counter(f.again["replication"] for f in findings if f.again),
+        "again": Counter(f.replication["replication"] for f in findings if f.replication),
         "asked": len(decided),
         "artificial": sum(entry.headline.artificial for entry in decided),
     }

@@ -75,7 +75,7 @@ class View:
     @property
     def fresh(self) -> str:
         """The effect on fresh seeds with its interval; "" without a replication or an effect."""
-        fresh = self.finding.again["fresh"] if self.finding.again else None
+        fresh = self.finding.replication["fresh"] if self.finding.replication else None
         if not fresh or fresh["effect"] is None:
             return ""
         answer, ends = self.finding.answer, fresh["interval"]

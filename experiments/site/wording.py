@@ -112,7 +112,7 @@ def support(basis: Sequence[View]) -> Iterator[str]:
 
 def _repeated(basis: Sequence[View]) -> Iterator[str]:
     """Yield a sentence on how many verdicts were reproduced with new seeds."""
-    counts = Counter(again["replication"] for view in basis if (again := view.finding.again))
+    counts = Counter(again["replication"] for view in basis if (again := view.finding.replication))
     if counts:
         named = {OPEN: "undecided before"}
         words = listed([f"{number} {named.get(word, word)}" for word, number in counts.items()])

@@ -180,11 +180,11 @@ def again(word, p, effect, interval, **changes):
     ],
 )
 def test_fresh_seeds_are_a_second_try(first, fresh, word):
-    result = headline([replace(first, again=again(*fresh))])
+    result = headline([replace(first, replication=again(*fresh))])
     alone = headline([first]).word
     assert result.word == word
     assert any("fresh seeds" in sentence.lower() for sentence in limits(result)) == (word != alone)
-    second = replace(first, again=again(*fresh, exploratory=True))  # fresh seeds, asked twice
+    second = replace(first, replication=again(*fresh, exploratory=True))  # fresh seeds, asked twice
     assert headline([second]).word == alone
 
 

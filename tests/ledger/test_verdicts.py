@@ -78,7 +78,7 @@ def test_smoke_tests_are_no_verdicts(ledger, verdict):
 def test_what_fresh_seeds_said_is_told_and_is_no_verdict_of_its_own(ledger, verdict, folders):
     verdict("experiments/study", {CLAIM: "supported"}, time=100)
     (finding,) = ledger()[CLAIM].findings
-    assert finding.again is None
+    assert finding.replication is None
     first = json.loads((folders / "experiments/study/verdict.json").read_text())["claims"][0]
     fresh = {**first, "verdict": "inconclusive"}
     claim = {"id": CLAIM, "statement": first["statement"], "reading": "", "exploratory": False}
@@ -86,7 +86,7 @@ def test_what_fresh_seeds_said_is_told_and_is_no_verdict_of_its_own(ledger, verd
     contest = folders / "experiments/study/contest.json"
     contest.write_text(json.dumps({"claims": [replication]}))
     (finding,) = ledger()[CLAIM].findings
-    assert (finding.verdict, finding.again["replication"]) == ("supported", "weaker")
+    assert (finding.verdict, finding.replication["replication"]) == ("supported", "weaker")
 
 
 @pytest.mark.parametrize(("metric", "trained"), [("steps", True), ("probe/count", False)])
