@@ -27,7 +27,7 @@ from ablate.metric import RESULT, metric_of
 from ablate.phrases import in_sentence, listed
 from ablate.record.files import finite
 from ablate.referee.question import Claim, Question, question_of, read_question
-from ablate.referee.runs import Rows, Runs, alike, number_of, numbers, runs_of, texts
+from ablate.referee.runs import Rows, Runs, matching_labels, number_of, numbers, runs_of, texts
 from ablate.report.content import announce
 from ablate.verdict.conclude import conclude
 from ablate.verdict.types import Verdict
@@ -337,7 +337,7 @@ class _Table:
 
     @staticmethod
     def _known(names: pd.Series, value: Any, columns: str, *, single: bool = True) -> list[str]:
-        spellings = alike(filter(None, names.unique()), value)
+        spellings = matching_labels(filter(None, names.unique()), value)
         if not spellings:
             raise UserError(f"{value}: no run has this value in {columns}")
         if single and len(spellings) > 1:

@@ -72,12 +72,12 @@ def number_of(text: str) -> float:
         return math.nan
 
 
-def alike(labels: Iterable[str], value: Any) -> list[str]:
-    """Return the names that a value of a user may mean; [] if there is none.
+def matching_labels(labels: Iterable[str], value: Any) -> list[str]:
+    """Return the labels that match a value that a user typed; [] if none matches.
 
-    A text or a whole number means the name that is written alike. If there is none, the value means
-    the names of the same number, such as "0012" for 12. So does a decimal number, which may have
-    been written in several ways.
+    A text or a whole number matches the label with the same spelling. If there is no such label,
+    and for every decimal number, all labels with the same numeric value match, such as "0012" for
+    12.
     """
     labels, name = [*labels], name_of(value)
     if isinstance(value, bool):
@@ -106,7 +106,7 @@ def rows_with(
         cells = texts(frame, column)
         allowed = []
         for value in wanted if isinstance(wanted, list) else [wanted]:
-            names = alike(cells.unique(), value)
+            names = matching_labels(cells.unique(), value)
             if required and not names:
                 raise UserError(f"{key}: no row has {column}={value}")
             allowed += names
