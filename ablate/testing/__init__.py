@@ -33,11 +33,11 @@ from ablate.config.construct import construct
 from ablate.loss import Law as LossLaw
 from ablate.model import Model
 from ablate.optimizer import make_optimizer
-from ablate.testing.model import EVERY, LAWS, Level, built, levels, model_config
+from ablate.testing.model import EVERY, LAWS, Option, built, model_config, options
 
-__all__ = ["Check", "Level", "checks"]
+__all__ = ["Check", "Option", "checks"]
 
-Law = Callable[[Level], Iterator[str]]
+Law = Callable[[Option], Iterator[str]]
 
 STEPS = 10
 
@@ -53,7 +53,7 @@ class Problem:
     As in Lightning, the optimiser calls a closure that computes the gradients.
     """
 
-    def __init__(self, level: Level) -> None:
+    def __init__(self, option: Option) -> None:
         generator = torch.Generator().manual_seed(0)
         self.model = copy.deepcopy(_model())
         self.parameters = dict(self.model.named_parameters())
@@ -62,7 +62,7 @@ class Problem:
             for name, value in self.parameters.items()
         }
         self.frozen = frozenset[str]()  # names of parameters on which the loss does not depend
-        self.optimizer = make_optimizer(construct(level.config), self.model)
+        self.optimizer = make_optimizer(construct(option.config), self.model)
 
     def distances(self) -> dict[str, Tensor]:
         """Return the squared distance to the goal by name of the parameter."""
@@ -91,45 +91,45 @@ def _changed(before: dict[str, Tensor], after: dict[str, Tensor]) -> list[str]:
     return [name for name, value in before.items() if not torch.equal(value, after[name])]
 
 
-def groups(level: Level) -> Iterator[str]:
+def groups(option: Option) -> Iterator[str]:
     """Every parameter that is trained is in exactly one parameter group."""
-    problem = Problem(level)
+    problem = Problem(option)
     listed = Counter(id(p) for group in problem.optimizer.param_groups for p in group["params"])
     for name, parameter in problem.parameters.items():
         if listed[id(parameter)] != 1:
             yield f"{name} is in {listed[id(parameter)]} groups"
 
 
-def descent(level: Level) -> Iterator[str]:
+def descent(option: Option) -> Iterator[str]:
     """Steps with a closure bring every parameter closer to the minimum of a quadratic function."""
-    problem = Problem(level)
+    problem = Problem(option)
     before = problem.distances()
     problem.train()
     after = problem.distances()
     yield from (name for name in before if not after[name] < before[name])
 
 
-def schedule(level: Level) -> Iterator[str]:
+def schedule(option: Option) -> Iterator[str]:
     """A schedule sets the learning rate of every group: at the rate 0, a step changes nothing."""
-    problem = Problem(level)
+    problem = Problem(option)
     before = problem.values()
     LambdaLR(problem.optimizer, lambda _: 0.0)
     problem.train()
     yield from _changed(before, problem.values())
 
 
-def without_gradient(level: Level) -> Iterator[str]:
+def without_gradient(option: Option) -> Iterator[str]:
     """A step does not change a parameter that has no gradient."""
-    problem = Problem(level)
+    problem = Problem(option)
     problem.frozen = frozenset([*problem.parameters][::2])
     before = problem.values()
     problem.train()
     yield from (name for name in _changed(before, problem.values()) if name in problem.frozen)
 
 
-def resumed(level: Level) -> Iterator[str]:
+def resuming_changes_nothing(option: Option) -> Iterator[str]:
     """With the saved parameters and the saved state, another optimiser makes the same steps."""
-    first, second = Problem(level), Problem(level)
+    first, second = Problem(option), Problem(option)
     first.train()
     file = io.BytesIO()
     torch.save((first.model.state_dict(), first.optimizer.state_dict()), file)
@@ -143,7 +143,7 @@ def resumed(level: Level) -> Iterator[str]:
 
 
 OF_OPTIMIZERS: dict[Any, Enum | None] = dict.fromkeys(
-    (groups, descent, schedule, without_gradient, resumed)
+    (groups, descent, schedule, without_gradient, resuming_changes_nothing)
 )
 
 
@@ -154,12 +154,12 @@ def rows() -> tuple[Float[Tensor, "9 12"], Int[Tensor, " 9"]]:
     return logits, torch.randint(1, 12, (9,), generator=generator)
 
 
-def scalars(level: Level) -> Iterator[str]:
+def scalars(option: Option) -> Iterator[str]:
     """The loss returns two scalars: an objective with a finite gradient, and an nll without a
     gradient.
     """
     logits, targets = rows()
-    objective, nll = construct(level.config)(logits, targets)
+    objective, nll = construct(option.config)(logits, targets)
     objective.backward()
     if not objective.shape == nll.shape == ():
         yield f"shapes {tuple(objective.shape)} and {tuple(nll.shape)}"
@@ -169,32 +169,32 @@ def scalars(level: Level) -> Iterator[str]:
         yield "the nll has a gradient"
 
 
-def nll_as_it_is(level: Level) -> Iterator[str]:
+def nll_is_unsmoothed(option: Option) -> Iterator[str]:
     """The second scalar that the loss returns is the mean negative log-likelihood without
     smoothing.
     """
     logits, targets = rows()
-    _, nll = construct(level.config)(logits, targets)
+    _, nll = construct(option.config)(logits, targets)
     expected = F.cross_entropy(logits, targets)
     if not torch.allclose(nll, expected.detach()):
         yield f"{nll:.4f} for {expected:.4f}"
 
 
-def nll_without_smoothing(level: Level) -> Iterator[str]:
+def nll_without_smoothing(option: Option) -> Iterator[str]:
     """With `epsilon` 0, or without this setting, the objective equals the negative
     log-likelihood.
     """
-    plain: Any = {**level.config, "epsilon": 0.0} if "epsilon" in level.config else level.config
+    plain: Any = {**option.config, "epsilon": 0.0} if "epsilon" in option.config else option.config
     objective, nll = construct(plain)(*rows())
     if not torch.allclose(objective, nll):
         yield f"{objective:.4f} for {nll:.4f}"
 
 
-def chunks(level: Level) -> Iterator[str]:
+def chunks(option: Option) -> Iterator[str]:
     """If the objective is a mean over rows, it does not depend on how the rows are split into
     chunks.
     """
-    loss = construct(level.config)
+    loss = construct(option.config)
     if not loss.mean_over_rows:
         return
     logits, targets = rows()
@@ -212,7 +212,7 @@ OF_MODELS: dict[Law, Enum | None] = {**OF_ALL, **LAWS}
 OF_LOSSES: dict[Law, Enum | None] = {
     **OF_ALL,
     scalars: None,
-    nll_as_it_is: None,
+    nll_is_unsmoothed: None,
     nll_without_smoothing: LossLaw.NLL_WITHOUT_SMOOTHING,
     chunks: None,
 }
@@ -228,12 +228,12 @@ class Check:
     class declares that it violates the law; None: no class may violate it.
     """
 
-    level: Level
+    option: Option
     law: Law
     declared: Enum | None
 
     def __str__(self) -> str:
-        return f"{self.level}-{self.law.__name__}"
+        return f"{self.option}-{self.law.__name__}"
 
     def __call__(self) -> None:
         """Check that the option satisfies the law, or violates it if its class declares that.
@@ -242,20 +242,20 @@ class Check:
             AssertionError: the option violates the law without a declaration in `breaks`, or
                 satisfies the law in spite of a declaration.
         """
-        wrong = [*self.law(self.level)]
-        excused = self.declared in self.level.breaks
+        wrong = [*self.law(self.option)]
+        excused = self.declared in self.option.breaks
         if wrong and not excused:
             raise AssertionError(
-                f"{self.level} breaks a law: {self.statement} ({', '.join(wrong)})"
+                f"{self.option} breaks a law: {self.statement} ({', '.join(wrong)})"
             )
         if excused and not wrong:
             raise AssertionError(
-                f"{self.level} keeps a law that it declares to break: {self.statement}"
+                f"{self.option} keeps a law that it declares to break: {self.statement}"
             )
 
     @property
     def statement(self) -> str:
-        """The law in words, for error messages: the docstring of its function."""
+        """The docstring of the tested property, for error messages."""
         return " ".join((self.law.__doc__ or "").split()).removesuffix(".")
 
 
@@ -274,7 +274,7 @@ def checks(folder: Path | str, places: dict[str, tuple[str, ...]] | None = None)
         UserError: the folder has no options.
     """
     return [
-        Check(level, law, declared)
-        for level in levels(Path(folder), places or {})
-        for law, declared in BY_GROUP.get(level.group, OF_MODELS).items()
+        Check(option, law, declared)
+        for option in options(Path(folder), places or {})
+        for law, declared in BY_GROUP.get(option.group, OF_MODELS).items()
     ]

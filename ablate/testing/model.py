@@ -33,7 +33,7 @@ SMALL = {"d_model": 16, "d_ff": 24, "n_heads": 2}
 
 
 @dataclass(frozen=True)
-class Level:
+class Option:
     """An option of a config group, such as `model/norm=rms_norm`, that is to be tested.
 
     The model of the test has default components in all other groups. `folder` is the root of the
@@ -79,7 +79,7 @@ class Level:
         return logits
 
 
-def levels(folder: Path, places: dict[str, tuple[str, ...]]) -> Iterator[Level]:
+def options(folder: Path, places: dict[str, tuple[str, ...]]) -> Iterator[Option]:
     """Yield every option of the model, every loss and every optimiser in a config folder.
 
     Args:
@@ -95,7 +95,7 @@ def levels(folder: Path, places: dict[str, tuple[str, ...]]) -> Iterator[Level]:
         raise UserError(f"{folder} has none of {', '.join(places_of_options)}")
     for path in paths:
         group = path.parent.relative_to(folder).as_posix()
-        yield Level(group, path.stem, folder, places.get(f"{group}={path.stem}", ()))
+        yield Option(group, path.stem, folder, places.get(f"{group}={path.stem}", ()))
 
 
 def model_config(*words: str, size: str = "micro", small: bool = True, folder: Path = CONF) -> Any:
@@ -127,12 +127,12 @@ PARTS = ("Equation:", "Source:", "What differs:", "What to expect:")
 CITED = re.compile(r"arXiv:\d{4}\.\d{4,5}|doi:10\.|Source: own\b")
 
 
-def documented(level: Level) -> Iterator[str]:
+def documented(option: Option) -> Iterator[str]:
     """The docstring of the option's class, or of its module, has the parts Equation, Source, What
     differs and What to expect. It cites its source by an arXiv number or a DOI, or states that the
     idea is new by "Source: own".
     """
-    text = docstrings(level.kind)
+    text = docstrings(option.kind)
     yield from (f"no {part}" for part in PARTS if part not in text)
     if not CITED.search(text):
         yield "no source is given as arXiv:..., doi:... or `Source: own`"
@@ -143,15 +143,15 @@ def docstrings(kind: type) -> str:
     return "\n".join(filter(None, (kind.__doc__, sys.modules[kind.__module__].__doc__)))
 
 
-def leaf(level: Level) -> Iterator[str]:
+def leaf(option: Option) -> Iterator[str]:
     """The class of the option subclasses the base class of its config group, or another option of
     the group.
     """
     # an option may subclass another option of its group, and change only a part of it
-    above = [kind.__module__ for kind in level.kind.__mro__[1:3]]
-    module = f"ablate.{level.group.replace('/', '.')}"
+    above = [kind.__module__ for kind in option.kind.__mro__[1:3]]
+    module = f"ablate.{option.group.replace('/', '.')}"
     if module not in above:
-        yield f"{level.kind.__name__} subclasses nothing of {module}"
+        yield f"{option.kind.__name__} subclasses nothing of {module}"
 
 
 # laws of every option
@@ -173,12 +173,12 @@ def batch() -> Seq2Seq:
     return Seq2Seq(src, tgt_in)
 
 
-def shape(level: Level) -> Iterator[str]:
+def shape(option: Option) -> Iterator[str]:
     """Logits have one row per target token and one column per word of the vocabulary, and are
     finite float32.
     """
     src, tgt_in = batch()
-    logits = level.logits(src, tgt_in)
+    logits = option.logits(src, tgt_in)
     if logits.shape != (*tgt_in.shape, VOCAB):
         yield f"the shape is {tuple(logits.shape)}"
     elif not logits[tgt_in != PAD].isfinite().all():
@@ -187,11 +187,11 @@ def shape(level: Level) -> Iterator[str]:
         yield f"they are {logits.dtype}"
 
 
-def gradients(level: Level) -> Iterator[str]:
+def gradients(option: Option) -> Iterator[str]:
     """Every parameter has a finite gradient."""
     src, tgt_in = batch()
     # a copy: running averages, which training changes, would change what later laws test
-    model = copy.deepcopy(level.model).train()
+    model = copy.deepcopy(option.model).train()
     real = tgt_in != PAD
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
@@ -203,65 +203,65 @@ def gradients(level: Level) -> Iterator[str]:
 
 
 @torch.no_grad()
-def no_future(level: Level) -> Iterator[str]:
+def no_future(option: Option) -> Iterator[str]:
     """A changed target token changes nothing before it."""
     src, tgt_in = batch()
-    logits = level.logits(src, tgt_in)
+    logits = option.logits(src, tgt_in)
     for t in (0, 7, 16):
         other = tgt_in.clone()
         other[:, t + 1 :] = torch.where(other[:, t + 1 :] == 5, 6, 5)
         past = (tgt_in != PAD)[:, : t + 1]
-        if not _close(logits[:, : t + 1][past], level.logits(src, other)[:, : t + 1][past]):
+        if not _close(logits[:, : t + 1][past], option.logits(src, other)[:, : t + 1][past]):
             yield f"a change after token {t} is seen before it"
 
 
 @torch.no_grad()
-def source_padding(level: Level) -> Iterator[str]:
+def source_padding(option: Option) -> Iterator[str]:
     """More padding in the source changes no logits at real target positions."""
     src, tgt_in = batch()
     longer = F.pad(src, (0, 13), value=PAD)
     real = tgt_in != PAD
-    if not _close(level.logits(src, tgt_in)[real], level.logits(longer, tgt_in)[real]):
+    if not _close(option.logits(src, tgt_in)[real], option.logits(longer, tgt_in)[real]):
         yield "13 columns more change the logits"
 
 
 @torch.no_grad()
-def target_padding(level: Level) -> Iterator[str]:
+def target_padding(option: Option) -> Iterator[str]:
     """More padding in the target changes no logits at real target positions."""
     src, tgt_in = batch()
     longer = F.pad(tgt_in, (0, 5), value=PAD)
     real = tgt_in != PAD
-    if not _close(level.logits(src, tgt_in)[real], level.logits(src, longer)[:, :18][real]):
+    if not _close(option.logits(src, tgt_in)[real], option.logits(src, longer)[:, :18][real]):
         yield "5 columns more change the logits"
 
 
 @torch.no_grad()
-def stepwise(level: Level) -> Iterator[str]:
+def stepwise(option: Option) -> Iterator[str]:
     """Decoding step by step with caches gives the logits of one parallel pass, also when beam
     search reorders or drops hypotheses.
     """
     src, tgt_in = batch()
-    parallel = level.logits(src, tgt_in)
-    state = level.model.start(src, beams=1)
+    parallel = option.logits(src, tgt_in)
+    state = option.model.start(src, beams=1)
     first = tgt_in[:, :7]  # the beams below go on past the first block of the cache
-    steps = [level.model.head(level.model.step(tokens, state)) for tokens in first.T]
+    steps = [option.model.head(option.model.step(tokens, state)) for tokens in first.T]
     real = first != PAD
     if not _close(torch.stack(steps, 1)[real], parallel[:, :7][real]):
         yield "one hypothesis per sentence has other logits"
-    yield from _with_beams(level, src)
+    yield from _with_beams(option, src)
 
 
-def _with_beams(level: Level, src: Tensor, beams: int = 3) -> Iterator[str]:
+def _with_beams(option: Option, src: Tensor, beams: int = 3) -> Iterator[str]:
     """Yield a message for every step with wrong logits, after rows are reordered or dropped."""
     generator = torch.Generator().manual_seed(1)
-    state = level.model.start(src, beams)
+    state = option.model.start(src, beams)
     src = src.repeat_interleave(beams, 0)
     history = torch.empty(len(src), 0, dtype=torch.long)
     for step in range(18):
         tokens = torch.randint(4, VOCAB, (len(history),), generator=generator)
         history = torch.cat([history, tokens[:, None]], 1)
-        logits = level.model.head(level.model.step(tokens, state))
-        if step in (3, 17) and not _close(logits, level.logits(src, history)[:, -1]):
+        logits = option.model.head(option.model.step(tokens, state))
+        if step in (3, 17) and not _close(logits, option.logits(src, history)[:, -1]):
             yield f"step {step} of {beams} beams has other logits"
         if step in (4, 12):
             kept = torch.tensor([0, 2, 3] if step == 4 else [1])
@@ -275,19 +275,19 @@ def _with_beams(level: Level, src: Tensor, beams: int = 3) -> Iterator[str]:
 
 
 @torch.no_grad()
-def empty_batch(level: Level) -> Iterator[str]:
+def empty_batch(option: Option) -> Iterator[str]:
     """A batch of no sentences gives logits for no sentences."""
     none = torch.empty(0, 5, dtype=torch.long)
-    logits = level.logits(none, none)
+    logits = option.logits(none, none)
     if logits.shape != (0, 5, VOCAB):
         yield f"the shape is {tuple(logits.shape)}"
 
 
-def seeded(level: Level) -> Iterator[str]:
+def seeded(option: Option) -> Iterator[str]:
     """The same seed draws the same initial values, and another seed draws different initial
     values.
     """
-    first, other, again = _drawn(level.model, 7, 8, 7)
+    first, other, again = _drawn(option.model, 7, 8, 7)
     for name, values in first.items():
         if not torch.equal(values, again[name]):
             yield f"{name} differs for the same seed"
@@ -295,9 +295,9 @@ def seeded(level: Level) -> Iterator[str]:
             yield f"{name} is the same for two seeds"
 
 
-def initial_values(level: Level) -> Iterator[str]:
+def initial_values(option: Option) -> Iterator[str]:
     """Parameters that the model shares with the default model have the same initial values."""
-    (ours,), (theirs,) = _drawn(level.model, 3), _base()
+    (ours,), (theirs,) = _drawn(option.model, 3), _base()
     shared = [name for name in ours if name in theirs and ours[name].shape == theirs[name].shape]
     if not shared:
         yield "it shares none"

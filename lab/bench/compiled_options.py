@@ -20,7 +20,7 @@ from torch._dynamo.testing import CompileCounterWithBackend
 from ablate.config import CONF
 from ablate.loss import LabelSmoothing, Loss
 from ablate.model import Causal, Model, Seq2Seq
-from ablate.testing.model import VOCAB, built, levels, model_config
+from ablate.testing.model import VOCAB, built, model_config, options
 
 # options that are not possible everywhere, and where they are
 PLACES = {
@@ -35,7 +35,7 @@ SHAPES = ((4, 6, 9), (5, 7, 9), (3, 8, 11), (6, 5, 6), (7, 9, 12))  # rows, sour
 
 def all_options() -> list[str]:
     """Return every option of the model that can be compiled."""
-    of_model = [str(level) for level in levels(CONF, {}) if level.group.startswith("model/")]
+    of_model = [str(level) for level in options(CONF, {}) if level.group.startswith("model/")]
     return [*SIZES, *(option for option in of_model if option not in REFUSED)]
 
 

@@ -10,14 +10,14 @@ from torch.nn import functional as F
 from ablate.model import Seq2Seq
 from ablate.model.residual import Residual
 from ablate.testing import rows
-from ablate.testing.model import CONF, batch, levels
+from ablate.testing.model import CONF, batch, options
 
 # refused where the factor has them act: where they can
 PLACES = {
     f"model/attention={level}": (f"model/attention@model.encoder.attention={level}",)
     for level in ("linformer", "linformer_narrow")
 }
-LEVELS = list(levels(CONF, PLACES))
+LEVELS = list(options(CONF, PLACES))
 OF_MODELS = [level for level in LEVELS if level.group != "loss"]
 
 

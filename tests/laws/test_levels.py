@@ -19,7 +19,7 @@ PLACES = {
 }
 FOLDERS = [f for f in option_folders() if [*f.glob("model/*/*.yaml"), *f.glob("loss/*.yaml")]]
 CHECKS = [check for folder in FOLDERS for check in checks(folder, PLACES)]
-LEVELS = {str(check.level): check.level for check in CHECKS}
+LEVELS = {str(check.option): check.option for check in CHECKS}
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ LEVELS = {str(check.level): check.level for check in CHECKS}
 )
 def test_a_level_keeps_its_laws(name):
     for check in CHECKS:
-        if check.level == LEVELS[name]:
+        if check.option == LEVELS[name]:
             check()
 
 

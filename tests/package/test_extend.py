@@ -39,7 +39,7 @@ def test_every_example_trains(folder, command, small):
 
 @pytest.mark.parametrize("option", ["model/position=mine", "optimizer=mine"])
 def test_examples_that_are_said_to_keep_the_laws_do(folder, option):
-    laws = [law for law in checks(folder / "conf") if str(law.level) == option]
+    laws = [law for law in checks(folder / "conf") if str(law.option) == option]
     assert len(laws) >= 5
     for law in laws:
         law()
