@@ -21,8 +21,8 @@ Role = Annotated[str, OneOf(("matrices", "embeddings", "norms", "biases"))]
 GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
-class Trained(NamedTuple):
-    """A trained parameter, with its role and the factor of its learning rate.
+class Trainable(NamedTuple):
+    """A trainable parameter, with its role and the factor of its learning rate.
 
     `role` is "matrices" (of hidden linear maps and of their low-rank updates), "embeddings" (of
     tokens and positions, other tables of vectors, and the output projection), "norms" (gains and
@@ -37,14 +37,14 @@ class Trained(NamedTuple):
     rate: float = 1.0
 
 
-def trained(module: nn.Module) -> list[Trained]:
+def trainables(module: nn.Module) -> list[Trainable]:
     """Return the trainable parameters of a module with their roles, in the module's order."""
     tables = {id(parameter) for parameter in _of_tables(module)}
     maps = {id(p): parts for part in module.modules() for p, parts in _of_maps(part)}
     fan_in = _fan_in(module)
     parametrisation = parametrisation_of(module)
 
-    def describe(name: str, parameter: nn.Parameter) -> Trained:
+    def describe(name: str, parameter: nn.Parameter) -> Trainable:
         role = "embeddings"
         if parameter.dim() < 2:
             biased = name.rpartition(".")[2].startswith("bias") or name.endswith("bias")
@@ -52,14 +52,14 @@ def trained(module: nn.Module) -> list[Trained]:
         elif id(parameter) in maps and id(parameter) not in tables:
             role = "matrices"
         if role != "matrices":
-            return Trained(parameter, role, rate=parametrisation.rate(role))
+            return Trainable(parameter, role, rate=parametrisation.rate(role))
         rates = {
             FanIn.WIDTH: parametrisation.rate(role),
             FanIn.HEAD: parametrisation.head_rate,
             FanIn.FIXED: 1.0,
         }
         rate = rates[fan_in.get(id(parameter), FanIn.WIDTH)]
-        return Trained(parameter, role, maps[id(parameter)], rate)
+        return Trainable(parameter, role, maps[id(parameter)], rate)
 
     return [describe(name, p) for name, p in module.named_parameters() if p.requires_grad]
 
@@ -139,7 +139,7 @@ def check_one_rate(module: nn.Module, optimizer: str) -> None:
 
 
 def decay_groups(
-    parameters: Sequence[Trained], decayed: Sequence[str], weight_decay: float, lr: float
+    parameters: Sequence[Trainable], decayed: Sequence[str], weight_decay: float, lr: float
 ) -> list[dict[str, object]]:
     """Return parameter groups for torch, one for each learning rate, with and without weight decay.
 
@@ -195,7 +195,7 @@ class AdamW(ByRole, torch.optim.AdamW):
         decayed: list[Role],
         fused: bool,
     ) -> None:
-        groups = decay_groups(trained(module), decayed, weight_decay, lr)
+        groups = decay_groups(trainables(module), decayed, weight_decay, lr)
         first, second = betas
         super().__init__(groups, lr=lr, betas=(first, second), eps=eps, fused=fused)
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ablate.config.limits import Count, Range
 from ablate.errors import UserError
-from ablate.optimizer import ByRole, Role, Trained, check_one_rate, decay_groups, trained
+from ablate.optimizer import ByRole, Role, Trainable, check_one_rate, decay_groups, trainables
 
 
 class Composite(ByRole):
@@ -108,8 +108,8 @@ class Muon(Composite):
         decayed: list[Role],
     ) -> None:
         check_one_rate(module, "optimizer=muon")
-        matrices = [p for p in trained(module) if p.role == "matrices"]
-        other_parameters = [p for p in trained(module) if p.role != "matrices"]
+        matrices = [p for p in trainables(module) if p.role == "matrices"]
+        other_parameters = [p for p in trainables(module) if p.role != "matrices"]
         if not matrices:
             raise UserError(
                 "optimizer=muon trains hidden matrices, and this run trains none: choose "
@@ -140,7 +140,7 @@ class Orthogonal(torch.optim.Optimizer):
 
     def __init__(
         self,
-        matrices: list[Trained],
+        matrices: list[Trainable],
         *,
         lr: float,
         momentum: float,

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from ablate.optimizer import Trained
+from ablate.optimizer import Trainable
 from ablate.optimizer.muon import Orthogonal, orthogonalised
 from ablate.train.module import Training
 from ablate.train.resolve import resolve
@@ -83,7 +83,7 @@ def test_muons_steps_are_those_of_the_processor_to_the_precision_of_bfloat16(dev
         parameter = nn.Parameter(start.to(place, copy=True))
         parameter.grad = gradient.to(place)
         settings = {"lr": 0.1, "momentum": 0.9, "steps": 5, "weight_decay": 0.1}
-        Orthogonal([Trained(parameter, "matrices")], **settings).step()
+        Orthogonal([Trainable(parameter, "matrices")], **settings).step()
         assert orthogonalised(parameter.grad, 5).device.type == place.type
         stepped.append(parameter.detach().cpu())
     torch.testing.assert_close(*stepped, rtol=0.02, atol=0.02)

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 from ablate.adapt.modules import LoRA
 from ablate.model import Causal
-from ablate.optimizer import AdamW, Trained, trained
+from ablate.optimizer import AdamW, Trainable, trainables
 from ablate.optimizer.muon import Muon, Orthogonal
 from ablate.testing.model import built, model_config
 
@@ -18,7 +18,7 @@ TOKENS = torch.randint(4, 20, (3, 7), generator=torch.Generator().manual_seed(0)
 
 def roles(module):
     names = {id(parameter): name for name, parameter in module.named_parameters()}
-    return {names[id(p.parameter)]: p.role for p in trained(module)}
+    return {names[id(p.parameter)]: p.role for p in trainables(module)}
 
 
 def decoder(*words):
@@ -51,7 +51,7 @@ def test_roles(words, name, role):
     [(nn.MultiheadAttention(8, 2), [3, 1]), (nn.LSTM(4, 8), [4, 4]), (nn.GRU(4, 8), [3, 3])],
 )
 def test_matrices_that_hold_several_maps(module, parts):
-    assert [p.parts for p in trained(module) if p.role == "matrices"] == parts
+    assert [p.parts for p in trainables(module) if p.role == "matrices"] == parts
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_matrices_that_hold_several_maps(module, parts):
 def test_low_rank_updates_have_the_role_of_the_matrix_that_they_change(maps, role):
     model = decoder("model/embedding=separate")
     LoRA(rank=2, alpha=4, maps=maps)(model, seed=1)
-    assert {p.role for p in trained(model)} == {role}
+    assert {p.role for p in trainables(model)} == {role}
 
 
 @pytest.mark.parametrize("shape", [(5, 12), (12, 5), (1, 7)])
@@ -71,7 +71,7 @@ def test_muon_is_torchs(shape, decay, monkeypatch):
     ours, theirs = (nn.Parameter(torch.ones(shape)) for _ in range(2))
     settings = {"lr": 0.02, "momentum": 0.9, "weight_decay": decay}
     optimizers = (
-        Orthogonal([Trained(ours, "matrices")], **settings, steps=5),
+        Orthogonal([Trainable(ours, "matrices")], **settings, steps=5),
         torch.optim.Muon([theirs], **settings, ns_steps=5, adjust_lr_fn="match_rms_adamw"),
     )
     for _ in range(4):
@@ -88,8 +88,8 @@ def test_packed_matrices_step_as_those_they_hold(parts):
     single = [nn.Parameter(part.clone().detach()) for part in packed.chunk(parts)]
     settings = {"lr": 0.1, "momentum": 0.9, "steps": 5, "weight_decay": 0.1}
     optimizers = (
-        Orthogonal([Trained(packed, "matrices", parts)], **settings),
-        Orthogonal([Trained(p, "matrices") for p in single], **settings),
+        Orthogonal([Trainable(packed, "matrices", parts)], **settings),
+        Orthogonal([Trainable(p, "matrices") for p in single], **settings),
     )
     for _ in range(3):
         packed.grad = torch.randn_like(packed)
@@ -125,7 +125,7 @@ def test_roles_decay_as_chosen(kind, decayed):
             parameter.fill_(1.0)
             parameter.grad = torch.zeros_like(parameter)
     optimizer.step()
-    for parameter, role, *_ in trained(model):
+    for parameter, role, *_ in trainables(model):
         expected = 1 - 0.01 * 0.1 if role in decayed else 1.0
         torch.testing.assert_close(parameter.data, torch.full_like(parameter, expected))
 
