@@ -21,18 +21,19 @@ class Law(Enum):
     NLL_WITHOUT_SMOOTHING = "a loss whose epsilon is 0 equals the negative log-likelihood"
 
 
-class Scored(NamedTuple):
+class SummedLoss(NamedTuple):
     """The objective and the negative log-likelihood (nll), each summed over rows of logits.
 
-    The objective lacks one term, which the caller must add: `uniform` times the sum of all logits.
-    The gradient lacks this term too: `uniform` in each entry. With label smoothing, `uniform` is
-    minus the probability in the smoothed target of any token except the true token and PAD. Without
-    smoothing it is 0. A linear layer can add the term without another pass over the logits.
+    The caller must add `logit_coefficient` times the sum of all logits to the objective, and
+    `logit_coefficient` to each entry of the gradient. The coefficient is 0 without label smoothing.
+    With label smoothing, it is -q, where q is the probability that the smoothed target gives to
+    each token other than the true token and PAD. A linear layer can add these terms without another
+    pass over the logits.
     """
 
     objective: Float[Tensor, ""]
     nll: Float[Tensor, ""]
-    uniform: float = 0.0
+    logit_coefficient: float = 0.0
 
 
 class Loss(nn.Module, ABC):
@@ -59,7 +60,7 @@ class Loss(nn.Module, ABC):
 
     def gradient(
         self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], out: Float[Tensor, "N V"]
-    ) -> Scored:
+    ) -> SummedLoss:
         """Write the gradient of the summed objective with respect to the logits to `out`.
 
         Return the sums of objective and nll over the N rows. A loss whose gradient has a closed
@@ -70,7 +71,7 @@ class Loss(nn.Module, ABC):
             objective, nll = self(logits, targets)
             (gradient,) = torch.autograd.grad(objective * len(targets), logits)
         out.copy_(gradient)
-        return Scored(objective.detach() * len(targets), nll * len(targets))
+        return SummedLoss(objective.detach() * len(targets), nll * len(targets))
 
 
 class Target(NamedTuple):
@@ -83,7 +84,7 @@ class Target(NamedTuple):
 
 def cross_entropy(
     logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], q: Target, out: Float[Tensor, "N V"]
-) -> Scored:
+) -> SummedLoss:
     """Compute cross-entropy and its gradient for a target that is uniform except for two tokens.
 
     Return the summed cross-entropy with target q and the summed nll; write a gradient to `out`.
@@ -92,11 +93,11 @@ def cross_entropy(
         respect to x is softmax(x) - q.
     Source: arXiv:1512.00567, section 7 (the gradient of the cross-entropy is p - q).
     What differs: the softmax is the only pass over all logits. One term, described at
-        `ablate.loss.Scored`, is left to the caller. Probabilities have the dtype of the
+        `ablate.loss.SummedLoss`, is left to the caller. Probabilities have the dtype of the
         logits; in bfloat16 this adds a relative error of at most 1/512.
 
     The gradient is that of the cross-entropy with respect to the logits. Cross-entropy and gradient
-    both lack the term that `ablate.loss.Scored` describes.
+    both lack the term that `ablate.loss.SummedLoss` describes.
     """
     at_true = torch.arange(len(targets), device=targets.device), targets
     p = torch.softmax(logits, 1, out=out)
@@ -116,7 +117,7 @@ def cross_entropy(
     objective = nll + x_true * (1 - q.true + q.other) - pad * x_pad
     p[:, PAD] -= pad
     p[at_true] = (p_true - (q.true - q.other)).to(p.dtype)  # scatter_ would copy bfloat16
-    return Scored(objective, nll, uniform=-q.other)
+    return SummedLoss(objective, nll, logit_coefficient=-q.other)
 
 
 class CrossEntropy(Loss):
@@ -141,7 +142,7 @@ class CrossEntropy(Loss):
 
     def gradient(
         self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], out: Float[Tensor, "N V"]
-    ) -> Scored:
+    ) -> SummedLoss:
         """Return the summed nll as objective and as nll; write its gradient to `out`."""
         return cross_entropy(logits, targets, Target(true=1.0, pad=0.0, other=0.0), out)
 
@@ -200,7 +201,7 @@ class LabelSmoothing(Loss):
 
     def gradient(
         self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], out: Float[Tensor, "N V"]
-    ) -> Scored:
+    ) -> SummedLoss:
         """Return the sums of the smoothed cross-entropy and the nll; write the gradient to `out`.
 
         The gradient is that of the smoothed cross-entropy with respect to the logits.
@@ -252,7 +253,7 @@ class KullbackLeibler(LabelSmoothing):
 
     def gradient(
         self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], out: Float[Tensor, "N V"]
-    ) -> Scored:
+    ) -> SummedLoss:
         """Return the summed divergence and the summed nll; write the gradient to `out`.
 
         The gradient is that of the divergence with respect to the logits.

@@ -139,23 +139,23 @@ class _Chunked(torch.autograd.Function):
         rows = blocks(states, dtype, BLOCK if is_compiled(states) else 1)
         to_states, to_weight = torch.empty_like(rows), torch.zeros_like(weight)
         wide = torch.promote_types(states.dtype, torch.float32)
-        total, uniform = torch.zeros(2, dtype=wide, device=states.device), 0.0
+        total, coefficient = torch.zeros(2, dtype=wide, device=states.device), 0.0
         at_once = min(rows_at_once(columns), len(rows))
         logits, gradient = rows.new_empty(2, at_once, len(columns))
         for chunk in slices(len(rows), at_once):
             x, true = rows[chunk], targets[chunk]
             scores, by_scores = logits[: len(x)], gradient[: len(x)]
             torch.mm(x, columns.T, out=scores)
-            *sums, uniform = loss.gradient(scores[: len(true)], true, by_scores[: len(true)])
+            *sums, coefficient = loss.gradient(scores[: len(true)], true, by_scores[: len(true)])
             by_scores[len(true) :] = 0  # rows of padding at the end of a block
             torch.mm(by_scores, columns, out=to_states[chunk])
             to_weight += by_scores.T @ x
             total += torch.stack(sums)
-        if uniform:
+        if coefficient:
             row, column = (x.sum(0, dtype=total.dtype) for x in (rows, columns))
-            total[0] += uniform * row @ column
-            to_states += uniform * column.to(dtype)
-            to_weight += uniform * row
+            total[0] += coefficient * row @ column
+            to_states += coefficient * column.to(dtype)
+            to_weight += coefficient * row
         ctx.save_for_backward(to_states[: len(states)].to(states.dtype), to_weight)
         ctx.n = len(targets)
         objective, nll = (total / ctx.n).unbind()

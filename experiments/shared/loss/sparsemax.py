@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.loss import Law, Loss, Scored
+from ablate.loss import Law, Loss, SummedLoss
 
 
 class Sparsemax(Loss):
@@ -34,7 +34,7 @@ class Sparsemax(Loss):
 
     def gradient(
         self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], out: Float[Tensor, "N V"]
-    ) -> Scored:
+    ) -> SummedLoss:
         """Write the gradient of the summed loss with respect to the logits into `out`. Return the
         sums over tokens of the loss and of the nll.
         """
@@ -43,7 +43,7 @@ class Sparsemax(Loss):
         objective = losses(x, targets, p).sum()
         p[torch.arange(len(targets), device=targets.device), targets] -= 1
         out.copy_(p)
-        return Scored(objective, F.cross_entropy(x, targets, reduction="sum"))
+        return SummedLoss(objective, F.cross_entropy(x, targets, reduction="sum"))
 
 
 def sparsemax(x: Float[Tensor, "N V"]) -> Float[Tensor, "N V"]:
