@@ -52,12 +52,12 @@ class Metric:
         return self.name if explained else f"{self.name} ({self.unit})"
 
     @property
-    def named(self) -> str:
+    def title(self) -> str:
         """The name of the metric with a capital letter, for the start of a sentence."""
         return self.name[:1].upper() + self.name[1:]
 
     @property
-    def named_axis(self) -> str:
+    def heading(self) -> str:
         """The heading of a table's column for this metric: name with a capital letter, and unit."""
         return self.axis[:1].upper() + self.axis[1:]
 

@@ -129,7 +129,7 @@ def compare_sweep(evidence: Evidence, asked: Row) -> Comparison:
             chosen = question.claims[0].model_dump(include={"kind", "margin"})
             entry = {**study.USUAL[study.Claim], **chosen, **arms, "id": claim["id"], "source": ""}
             entry |= {"metric": metric, "alpha": question.alpha, "better": question.better}
-            named = statement({**entry, "target": None, "measures": about.named}, in_sentence)
+            named = statement({**entry, "target": None, "measures": about.title}, in_sentence)
             claims.setdefault(str(arms), {**entry, "statement": named})
     later: Any = {"study": {**evidence.study, "claims": [*claims.values()]}}
     later["registration"] = {**evidence.registration, "hash": ""}

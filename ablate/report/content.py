@@ -331,7 +331,7 @@ def arms(evidence: Evidence, verdict: Verdict) -> DataFrame:
         row = {"Arm": arm["label"], "Seeds": str(arm["seeds"])}
         for metric in metrics:
             spread: Any = arm["metrics"].get(metric) or {"mean": None, "sd": None}
-            row[named_metric(evidence, metric).named_axis] = metric_of(metric).spread(**spread)
+            row[named_metric(evidence, metric).heading] = metric_of(metric).spread(**spread)
         counts = [x[arm["label"]]["runs"] for x in failures if arm["label"] in x]
         row["Failed to learn"] = str(max(arm["diverged"] + arm["collapsed"], *counts, 0))
         row["Errors"] = str(arm["failed"])

@@ -267,7 +267,7 @@ def _trends(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     trends = [x for x in verdict["claims"] if x["kind"] == "trend" and not x["minus"]]
     for number, claim in enumerate(trends, start=1):
         metric, over = claim["metric"], claim["over"]
-        caption = f"{named_metric(evidence, metric).named} by {factor_label(over)}."
+        caption = f"{named_metric(evidence, metric).title} by {factor_label(over)}."
         question = Shown(metric=metric, over=over, where=claim["where"], caption=caption)
         yield from _over_levels(evidence, question, f"trend-{number}")
 

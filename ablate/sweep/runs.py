@@ -290,7 +290,7 @@ def _claims(sweep: PlannedSweep, metric: str) -> Iterator[dict[str, object]]:
             arm, other = arm_label(option), arm_label(first)
             yield {
                 "id": f"{factor}={value_text(option[factor])}",
-                "statement": f"{about.named} is {about.better} with {arm} than with {other}.",
+                "statement": f"{about.title} is {about.better} with {arm} than with {other}.",
                 "source": SOURCE,
                 "kind": "superiority",
                 "metric": metric,
