@@ -55,7 +55,7 @@ class Batch(NamedTuple):
 # numbers, and a source of random numbers.
 Collate = Callable[[Ids, Ids, Int[np.ndarray, " B"], Draw], Batch]
 # Replace targets that the task never scores by PAD; the arguments are those of `Collate`.
-Scored = Callable[[Ids, Ids, Int[np.ndarray, " B"], Draw], Ids]
+ScoredTargets = Callable[[Ids, Ids, Int[np.ndarray, " B"], Draw], Ids]
 
 
 Rows = npt.NDArray[np.integer[Any]]
@@ -256,7 +256,7 @@ class Examples:
         *,
         max_length: int,
         columns: int,
-        collate: Collate | Scored,
+        collate: Collate | ScoredTargets,
         seed: int,
     ):
         self._src, self._tgt = src, tgt

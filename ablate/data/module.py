@@ -21,7 +21,7 @@ from ablate.data.batching import (
     Form,
     Ids,
     Rank,
-    Scored,
+    ScoredTargets,
     Sizes,
     TrainingLoader,
     evaluation_batches,
@@ -55,9 +55,10 @@ class TextData(pl.LightningDataModule):
 
     Args:
         corpus: the texts of all splits.
-        scheme: method that learns vocabularies, or existing vocabularies.
+        scheme: the method that learns the vocabularies, or vocabularies that already exist.
         collate: function that builds a batch for the task.
-        scored: function that returns the targets which the task can score; None: those of `collate`
+        scored_targets: function that returns the targets that the task can score; None: `collate`
+            supplies them.
         cache_dir: folder where token ids are cached.
         seed: seed of the order of batches, and of random numbers that the task draws.
     """
@@ -68,7 +69,7 @@ class TextData(pl.LightningDataModule):
         corpus: Corpus,
         scheme: Scheme | Given,
         collate: Collate,
-        scored: Scored | None = None,
+        scored_targets: ScoredTargets | None = None,
         batch: Batching,
         cache_dir: str,
         seed: int,
@@ -78,7 +79,7 @@ class TextData(pl.LightningDataModule):
         self._scheme = scheme
         self._splits = splits_of(corpus, scheme)
         self._collate = collate
-        self._scored: Scored = scored or (lambda *lines: collate(*lines).targets.numpy())
+        self._scored = scored_targets or (lambda *lines: collate(*lines).targets.numpy())
         self._batch = batch
         self._cache_dir = Path(cache_dir)
         self._seed = seed
@@ -324,7 +325,7 @@ class TextData(pl.LightningDataModule):
         return EvaluationLoader(self._examples(split, padding), batches)
 
     def _examples(
-        self, split: str, padding: int = 0, collate: Collate | Scored | None = None
+        self, split: str, padding: int = 0, collate: Collate | ScoredTargets | None = None
     ) -> Examples:
         return Examples(
             *self._ids(split),

@@ -321,12 +321,12 @@ class WordScore(CorpusScore):
         return above / below if below else 0.0
 
 
-def corpus_scores(language: str, tokenize: str, *, thorough: bool) -> dict[str, CorpusScore]:
+def corpus_scores(language: str, tokenize: str, *, for_tests: bool) -> dict[str, CorpusScore]:
     """Return the scores of translations by name: BLEU by the tokeniser `tokenize`, and with
-    `thorough` all others.
+    `for_tests` all others.
     """
     scores: dict[str, CorpusScore] = {"bleu": CorpusBleu(Scoring(tokenize))}
-    if thorough:
+    if for_tests:
         scores |= {
             "bleu_tokenised": CorpusBleu(as_in_papers(language, tokenize)),
             "chrf": CorpusChrf(),

@@ -340,7 +340,7 @@ def trained_a_little(job: Job, data: TextData) -> str:
     counted = job.loss.counted(batch.targets)
     seed_dropout(seed_of(job.config), 0)
     for _ in range(STEPS):
-        states = model(job.task.read(model, batch.inputs))[counted]
+        states = model(job.task.training_inputs(model, batch.inputs))[counted]
         targets = batch.targets[counted]
         objective, _ = model.head.score(job.loss, states, targets)
         optimizer.zero_grad()

@@ -207,27 +207,27 @@ class Calibration(torchmetrics.Metric):
 
 
 class TokenScores(Evaluation):
-    """The nll of the targets; with `thorough`, also calibration error and accuracy.
+    """The nll of the targets; with `for_tests`, also calibration error and accuracy.
 
     `rows` has the results of each line, by line number.
     """
 
-    def __init__(self, *, thorough: bool) -> None:
+    def __init__(self, *, for_tests: bool) -> None:
         super().__init__()
         self.nll = TokenMean()
         self.calibration = Calibration()
-        self.thorough = thorough
+        self.for_tests = for_tests
         self.rows: dict[int, Any] = {}
 
     def read(self, scores: Predictions) -> None:
-        """Add the nll of predictions of target tokens; with `thorough`, also their calibration."""
+        """Add the nll of predictions of target tokens; with `for_tests`, also their calibration."""
         self.nll.update(scores.nll, scores.correct.numel())
-        if self.thorough:
+        if self.for_tests:
             self.calibration.update(scores.confidence, scores.correct)
 
     def calibrated(self) -> dict[str, float]:
-        """Return calibration error and accuracy; {} without `thorough`."""
-        scores = self.calibration.compute() if self.thorough else {}
+        """Return calibration error and accuracy; {} without `for_tests`."""
+        scores = self.calibration.compute() if self.for_tests else {}
         return {name: float(value) for name, value in scores.items()}
 
     def reset(self) -> None:
@@ -280,7 +280,7 @@ class Task(ABC):
                 epoch 0.
         """
 
-    def scored(self, src: Ids, tgt: Ids, lines: Int[np.ndarray, " B"], draw: Draw) -> Ids:
+    def scored_targets(self, src: Ids, tgt: Ids, lines: Int[np.ndarray, " B"], draw: Draw) -> Ids:
         """Return the targets of some training lines that the task can score, with PAD in place of
         other targets.
 
@@ -309,7 +309,7 @@ class Task(ABC):
         """
         raise NotImplementedError
 
-    def read(self, model: Model, inputs: Any) -> Any:
+    def training_inputs(self, model: Model, inputs: Any) -> Any:
         """Return the inputs that the model reads in training: by default, the batch's inputs."""
         return inputs
 
@@ -322,10 +322,10 @@ class Task(ABC):
         return src if self.reads_source else 0, tgt
 
     @abstractmethod
-    def evaluation(self, language: str, *, thorough: bool) -> Evaluation:
+    def evaluation(self, language: str, *, for_tests: bool) -> Evaluation:
         """Return the evaluation of a split.
 
-        `language` is the language of the targets. `thorough` is true for tests and false for
+        `language` is the language of the targets. `for_tests` is true for tests and false for
         validation.
         """
 

@@ -28,8 +28,8 @@ class Likelihood(TokenScores):
     """The negative log-likelihood (nll) of the targets, and exp(nll) as `perplexity`.
 
     nll is the mean over the targets (natural logarithm, no label smoothing); EOS counts if it is a
-    target. With `thorough`, the evaluation also computes the calibration error, and the accuracy of
-    the most likely token.
+    target. With `for_tests`, the evaluation also computes the calibration error, and the accuracy
+    of the most likely token.
     """
 
     def update(self, model: Model, batch: Batch, search: Search) -> None:
@@ -39,7 +39,7 @@ class Likelihood(TokenScores):
             return
         scores = predictions(model.head, model(batch.inputs)[real], batch.targets[real])
         self.read(scores)
-        if self.thorough:
+        if self.for_tests:
             sums = real.new_zeros(real.shape, dtype=torch.float64)
             sums[real] = scores.each.double()
             rows = torch.stack([sums.sum(1), real.sum(1)], 1).cpu().numpy()
@@ -58,7 +58,7 @@ class Likelihood(TokenScores):
         """Return the statistics of "nll": one row for each line, in order.
 
         A row has the summed nll in nats and the number of targets. There are rows only with
-        `thorough`.
+        `for_tests`.
         """
         merged: dict[int, Any] = {}
         for part in of_all_processes(self.rows):
@@ -126,9 +126,11 @@ class LanguageModel(Task):
             return Causal(tokens)
         return CausalDocuments(tokens, (tokens == EOS).cumsum(1))
 
-    def evaluation(self, language: str, *, thorough: bool) -> "TextLikelihood":
-        """Return the evaluation of the texts of a split."""
-        return TextLikelihood(thorough=thorough)
+    def evaluation(self, language: str, *, for_tests: bool) -> "TextLikelihood":
+        """Return the evaluation of the texts of a split. With `for_tests`, it includes calibration
+        error and accuracy.
+        """
+        return TextLikelihood(for_tests=for_tests)
 
 
 class TextLikelihood(Likelihood):
@@ -204,7 +206,7 @@ class MaskedLanguageModel(Task):
         inputs, predicted, index = tensors(tokens, targets, lines.copy())
         return Batch(Bidirectional(inputs), predicted, index)
 
-    def scored(self, src: Ids, tgt: Ids, lines: Int[np.ndarray, " B"], draw: Draw) -> Ids:
+    def scored_targets(self, src: Ids, tgt: Ids, lines: Int[np.ndarray, " B"], draw: Draw) -> Ids:
         """Return the targets with PAD in place of EOS: epoch by epoch, every other token is
         chosen.
         """
@@ -227,13 +229,13 @@ class MaskedLanguageModel(Task):
         drawn: Bool[np.ndarray, " N"] = fate < self.masked + self.random
         return np.where(fate < self.masked, MASK, np.where(drawn, random_tokens, ids))
 
-    def evaluation(self, language: str, *, thorough: bool) -> Likelihood:
+    def evaluation(self, language: str, *, for_tests: bool) -> Likelihood:
         """Return an evaluation by the mean nll of the chosen tokens.
 
         The same tokens are chosen at every validation. `language`, the language of the texts, is
-        not used. `thorough` is true for tests and false for validation.
+        not used. `for_tests` is true for tests and false for validation.
         """
-        return Likelihood(thorough=thorough)
+        return Likelihood(for_tests=for_tests)
 
 
 class Denoising(Task):
@@ -317,10 +319,10 @@ class Denoising(Task):
         """
         return tgt + math.ceil(self.share * tgt), tgt
 
-    def evaluation(self, language: str, *, thorough: bool) -> Likelihood:
+    def evaluation(self, language: str, *, for_tests: bool) -> Likelihood:
         """Return an evaluation by the mean nll of the original texts, given the noisy texts.
 
         The noise of each text is the same at every validation. `language`, the language of the
-        texts, is not used. `thorough` is true for tests and false for validation.
+        texts, is not used. `for_tests` is true for tests and false for validation.
         """
-        return Likelihood(thorough=thorough)
+        return Likelihood(for_tests=for_tests)

@@ -69,13 +69,13 @@ class Translation(Task):
         source, target_in, target, index = tensors(src, tgt_in, tgt, lines.copy())
         return Batch(Seq2Seq(source, target_in), target, index)
 
-    def read(self, model: Model, inputs: Seq2Seq) -> Seq2Seq:
+    def training_inputs(self, model: Model, inputs: Seq2Seq) -> Seq2Seq:
         """Return the inputs; if `gold` is below 1, predictions replace some target tokens."""
         return inputs if self.gold == 1 else with_predicted_inputs(model, inputs, self.gold)
 
-    def evaluation(self, language: str, *, thorough: bool) -> "Translations":
+    def evaluation(self, language: str, *, for_tests: bool) -> "Translations":
         """Return the evaluation of a split: the nll of references, and scores of translations."""
-        return Translations(language, thorough=thorough, tokenize=self.tokenize)
+        return Translations(language, for_tests=for_tests, tokenize=self.tokenize)
 
 
 @torch.no_grad()
@@ -106,7 +106,7 @@ class Translations(TokenScores):
     - nll: mean over the target tokens, including EOS (natural logarithm, no label smoothing).
     - bleu: BLEU with letter case, by the tokeniser of the target language.
 
-    With `thorough` also:
+    With `for_tests` also:
 
     - bleu_tokenised: BLEU as papers report it.
     - chrf: the score chrF.
@@ -118,12 +118,12 @@ class Translations(TokenScores):
       them.
     """
 
-    def __init__(self, language: str, *, thorough: bool, tokenize: str = AUTO) -> None:
-        super().__init__(thorough=thorough)
+    def __init__(self, language: str, *, for_tests: bool, tokenize: str = AUTO) -> None:
+        super().__init__(for_tests=for_tests)
         self.unended = TokenMean()
         self.passes = TokenMean()
         tokenize = bleu_tokenizer(tokenize, language)
-        self.scores: Any = nn.ModuleDict(corpus_scores(language, tokenize, thorough=thorough))
+        self.scores: Any = nn.ModuleDict(corpus_scores(language, tokenize, for_tests=for_tests))
 
     def update(self, model: Model, batch: Batch, search: Search) -> None:
         """Translate the sources of a batch; add the scores, and the nll of the references."""
@@ -158,7 +158,7 @@ class Translations(TokenScores):
         }
         for name, rows in counted.items():
             self.scores[name].update(rows)
-        if self.thorough:
+        if self.for_tests:
             kept = zip(hypotheses, counted["bleu"].tolist(), strict=True)
             self.rows.update(zip(index.tolist(), kept, strict=True))
 
@@ -166,7 +166,7 @@ class Translations(TokenScores):
         """Return every score by name, computed from the batches of all processes."""
         scores = {"nll": float(self.nll.compute())}
         scores |= {name: float(score.compute()) for name, score in self.scores.items()}
-        if self.thorough:
+        if self.for_tests:
             sums = self.statistics()["bleu"].sum(0)
             scores["length_ratio"] = float(sums[0] / max(1, sums[1]))
             scores["unended"] = float(self.unended.compute())

@@ -126,7 +126,7 @@ def make_data(
         corpus=corpus,
         scheme=scheme,
         collate=task.batch,
-        scored=task.scored,
+        scored_targets=task.scored_targets,
         batch=batch,
         cache_dir=cache_dir,
         seed=seed,
@@ -185,7 +185,7 @@ def check_compatibility(job: Job) -> None:
     check_measures(job)
     check_optimizer(job)
     # raises UserError for a language that it cannot score
-    job.task.evaluation(job.corpus.languages[1], thorough=True)
+    job.task.evaluation(job.corpus.languages[1], for_tests=True)
     check_metrics(job)
 
 

@@ -50,8 +50,8 @@ class Training(pl.LightningModule):
         # Lightning: for true 16 and 64 bits, Lightning would cast them to that precision, but the
         # sums of scores must keep their types.
         self.evaluations = {
-            "validation": job.task.evaluation(language, thorough=False),
-            "test": job.task.evaluation(language, thorough=True),
+            "validation": job.task.evaluation(language, for_tests=False),
+            "test": job.task.evaluation(language, for_tests=True),
         }
         self.split = "test"  # the split that `trainer.test` runs on
         self.failed = torch.zeros(())  # 1 after a gradient that was not finite, else 0
@@ -132,7 +132,7 @@ class Training(pl.LightningModule):
         nll.
         """
         batch = batch if batch.tokens is not None else batch.with_counts()
-        batch = batch._replace(inputs=self.task.read(self.model, batch.inputs))
+        batch = batch._replace(inputs=self.task.training_inputs(self.model, batch.inputs))
         objective, nll = self.objective(batch)
         if self._logs():
             self.log_dict({"train/objective": objective, "train/nll": nll})

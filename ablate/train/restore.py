@@ -269,13 +269,13 @@ def score(run: Restored, corpus: Corpus, split: str, cache_dir: str) -> dict[str
     data = make_data(task, corpus, scheme, batch, cache_dir=cache_dir, seed=seed)
     data.check_evaluation(split)
     text = text_of(data, split)
-    if doubt := task.evaluation(data.languages[1], thorough=False).doubt(text.references[:READ]):
+    if doubt := task.evaluation(data.languages[1], for_tests=False).doubt(text.references[:READ]):
         print(f"warning, {split}: {doubt}", flush=True)
     pairs, _, cut = data.counts[split]
     if cut:
         limit = f"batch.max_length={run.config.batch.max_length} of the run"
         print(f"warning, {split}: cut {cut:,} of {pairs:,} texts, longer than {limit}", flush=True)
-    evaluation = task.evaluation(data.languages[1], thorough=True).to(run.device)
+    evaluation = task.evaluation(data.languages[1], for_tests=True).to(run.device)
     evaluation.begin(text)
     with torch.inference_mode():
         for examples in data.evaluation_loader(split):

@@ -317,7 +317,7 @@ def introduce(job: Job, data: TextData) -> None:
     scores would be meaningless.
     """
     say_once(f"corpus: {data.about}")
-    evaluation = job.task.evaluation(data.languages[1], thorough=False)
+    evaluation = job.task.evaluation(data.languages[1], for_tests=False)
     for split in job.config.test_splits if job.probe is None else ():
         if reason := evaluation.doubt(data.references(split)[:READ]):
             say_once(f"warning, {split}: {reason}")

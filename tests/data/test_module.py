@@ -29,7 +29,7 @@ def make(tmp_path, write, parallel):
             corpus=parallel(given["train"], validation=given["val"], test=given["test"]),
             scheme=scheme or Word(vocab_size=None, joint=False),
             collate=task.batch,
-            scored=task.scored,
+            scored_targets=task.scored_targets,
             batch=Batching(**keys),
             cache_dir=str(tmp_path / "cache"),
             seed=seed,

@@ -7,9 +7,9 @@ from ablate.task import Predictions
 from ablate.task.translation import Translations
 
 
-@pytest.mark.parametrize("thorough", [False, True])
-def test_names_of_the_scores(thorough):
-    evaluation = Translations("de", thorough=thorough)
+@pytest.mark.parametrize("for_tests", [False, True])
+def test_names_of_the_scores(for_tests):
+    evaluation = Translations("de", for_tests=for_tests)
     nll, confidence = torch.tensor(1.5), torch.tensor([0.25, 0.75])
     evaluation.read(Predictions(nll, nll.expand(2), confidence, torch.tensor([True, False])))
     evaluation.add(torch.tensor([0]), ["a b c d e"], ["a b c d f g"])
@@ -18,9 +18,9 @@ def test_names_of_the_scores(thorough):
     scores = evaluation.compute()
     more = {"bleu_tokenised", "chrf", "length_ratio", "calibration_error", "accuracy", "unended"}
     more |= {"word_f1", "stem_f1", "word_order"}
-    assert set(scores) == {"nll", "bleu"} | (more if thorough else set())
+    assert set(scores) == {"nll", "bleu"} | (more if for_tests else set())
     assert scores["nll"] == 1.5
-    if thorough:
+    if for_tests:
         assert scores["accuracy"] == 0.5
         assert scores["calibration_error"] == 0.75
         assert scores["length_ratio"] == 5 / 6

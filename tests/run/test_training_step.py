@@ -70,7 +70,7 @@ def test_without_gold_the_decoder_reads_its_own_greedy_translation(model, batch)
     with torch.no_grad():
         expected = own_choice(model, inputs)
     model.train()
-    read = Translation(gold=0.0).read(model, inputs)
+    read = Translation(gold=0.0).training_inputs(model, inputs)
     assert model.training
     assert torch.equal(read.tgt_in, expected)
     assert not torch.equal(read.tgt_in, inputs.tgt_in)
@@ -83,10 +83,10 @@ def test_without_gold_the_decoder_reads_its_own_greedy_translation(model, batch)
 
 def test_gold_is_the_share_of_true_tokens(model):
     inputs = Seq2Seq(torch.full((300, 3), 5), torch.full((300, 4), 7))
-    assert Translation().read(model, inputs) is inputs
+    assert Translation().training_inputs(model, inputs) is inputs
     torch.manual_seed(0)
-    read = Translation(gold=0.7).read(model, inputs).tgt_in
-    generated = Translation(gold=0.0).read(model, inputs).tgt_in
+    read = Translation(gold=0.7).training_inputs(model, inputs).tgt_in
+    generated = Translation(gold=0.0).training_inputs(model, inputs).tgt_in
     assert (read[:, 0] == 7).all()
     assert generated[0, 1] != 7  # else the share could not be seen
     assert abs((read[:, 1] == 7).float().mean() - 0.7) < 0.1
