@@ -238,7 +238,7 @@ class Prefix(Adapt):
 class Prefixed(Kernel):
     """An attention kernel that calls another kernel with additional trained keys and values."""
 
-    has_shares = False  # the weights of the tokens sum to less than 1
+    weights_are_probabilities = False  # the weights of the tokens sum to less than 1
     has_weights = False  # the values of the prefix are added
 
     def __init__(self, kernel: Kernel, n_heads: int, length: int, d_head: int) -> None:
@@ -284,4 +284,4 @@ class Prefixed(Kernel):
 def _takes_any_keys(kernel: Kernel) -> bool:
     own_state = type(kernel).cache is not Kernel.cache
     limited = kernel.longest is not None or kernel.reads_positions
-    return kernel.has_shares and not limited and not own_state
+    return kernel.weights_are_probabilities and not limited and not own_state

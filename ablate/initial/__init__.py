@@ -122,7 +122,7 @@ def fill(module: nn.Module, name: str, parameter: Tensor, generator: torch.Gener
 
 def _is_chosen(module: nn.Module, parameter: Tensor) -> bool:
     """Return whether the constructor of a module that is none of torch's has set all values of a
-    parameter to one number; NaN is none (`ablate.model.Undrawn`).
+    parameter to one number; NaN is none (`ablate.model.FillEmptyWithNaN`).
     """
     library = [x.__module__.startswith("torch.") and x is not nn.Module for x in type(module).mro()]
     return not any(library) and bool((parameter == parameter.flatten()[:1]).all())

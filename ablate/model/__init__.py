@@ -204,9 +204,9 @@ class Model(nn.Module, ABC):
         yield from ()
 
 
-class Undrawn(TorchFunctionMode):
-    """Fills the memory that `torch.empty` returns with NaN, which marks the parameters whose
-    initial values a constructor leaves to be drawn.
+class FillEmptyWithNaN(TorchFunctionMode):
+    """Fills tensors from `torch.empty` with NaN, so that parameters that a constructor leaves
+    uninitialised can be recognised.
     """
 
     def __torch_function__(
@@ -231,7 +231,7 @@ def build(config: DictConfig, *, src_vocab: int, tgt_vocab: int, joint_vocab: bo
     Raises:
         UserError: a size, a value or a combination of components is wrong.
     """
-    with torch.random.fork_rng(devices=[]), Undrawn():
+    with torch.random.fork_rng(devices=[]), FillEmptyWithNaN():
         model: Model = construct(
             config,
             _target_=f"{__name__}.{assemble.__name__}",

@@ -202,7 +202,7 @@ class Architecture(Arguments):
         """Return the arguments that self-attention and cross-attention have in common."""
         d_head, parametrisation = self.width_of_head, self.make_parametrisation()
         kernel = self.attention(d_head=d_head, dropout=self.dropout.attention)
-        parametrisation.check(kernel)
+        parametrisation.check_kernel(kernel)
         return dict(
             d_model=self.d_model,
             n_heads=self.n_heads,

@@ -17,7 +17,8 @@ from ablate.model.layers import BLOCK, blocks, hooked_output, is_compiled, produ
 
 
 class Head(nn.Module, ABC):
-    """Maps hidden states to logits; in a Transformer built as `head(weight=...)`.
+    """The output layer, which maps hidden states to logits. A Transformer constructs it as
+    `head(weight=...)`.
 
     `weight` is a function that returns the matrix of shape "V D". The matrix may belong to the
     embedding.

@@ -256,27 +256,27 @@ def _times(
 Shape = torch.Size
 
 
-def _linear(x: Shape, weight: Shape, *_others: Any, **_named: Any) -> int:
+def _linear_flops(x: Shape, weight: Shape, *_others: Any, **_kwargs: Any) -> int:
     return 2 * x.numel() * weight[0]
 
 
-def _attention(q: Shape, k: Shape, v: Shape, *_others: Any, **_named: Any) -> int:
+def _attention_flops(q: Shape, k: Shape, v: Shape, *_others: Any, **_kwargs: Any) -> int:
     return int(sdpa_flop_count(q, k, v))  # type: ignore[no-untyped-call]
 
 
-def _attention_backward(
-    gradient: Shape, q: Shape, k: Shape, v: Shape, *_others: Any, **_named: Any
+def _attention_backward_flops(
+    gradient: Shape, q: Shape, k: Shape, v: Shape, *_others: Any, **_kwargs: Any
 ) -> int:
     return int(sdpa_backward_flop_count(gradient, q, k, v))  # type: ignore[no-untyped-call]
 
 
 # operators that torch's counter omits, with their numbers of operations by the shapes of arguments
 PRODUCTS: dict[Any, Callable[..., int]] = {
-    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _attention,
-    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward: _attention_backward,
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _attention_flops,
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward: _attention_backward_flops,
 }
 if has_onednn():
-    PRODUCTS[torch.ops.mkldnn._linear_pointwise] = _linear
+    PRODUCTS[torch.ops.mkldnn._linear_pointwise] = _linear_flops
 
 
 def product_counter() -> FlopCounterMode:

@@ -44,8 +44,10 @@ class Parametrisation(nn.Module, ABC):
     logit_factor: float = 1.0  # multiplies the matrix of logits
     head_rate: float = 1.0  # multiplies learning rates of matrices that read one head (`FanIn`)
 
-    def check(self, kernel: nn.Module) -> None:
-        """Raise UserError if the factors do not suit an attention kernel."""
+    def check_kernel(self, kernel: nn.Module) -> None:
+        """Raise UserError if the scaling factors of this parametrisation do not work with an
+        attention kernel.
+        """
         return
 
     def scale_of_rows(self, scale: float) -> float:
@@ -134,12 +136,12 @@ class Mup(Parametrisation):
         self.query_factor = (base_head / d_head) ** 0.5
         self.head_rate = base_head / d_head
 
-    def check(self, kernel: nn.Module) -> None:
+    def check_kernel(self, kernel: nn.Module) -> None:
         """Raise UserError if heads are not as wide as `base_head`, and the factor of the queries
         does not divide the scores of the kernel.
         """
         parts = (part for part in kernel.modules() if isinstance(part, Kernel))
-        if self.d_head != self.base_head and not all(part.divides_by_root for part in parts):
+        if self.d_head != self.base_head and not all(part.suits_mup for part in parts):
             raise UserError(
                 f"heads have {self.d_head} channels, and model.parametrisation.base_head is "
                 f"{self.base_head}: muP then divides attention scores through the queries, which "

@@ -108,7 +108,7 @@ def test_what_was_trained_acts_in_training_scoring_and_search_alike(level):
     real = batch().tgt_in != 0
     torch.testing.assert_close(stepwise(model)[real], logits(model)[real])
     assert not torch.allclose(logits(model), logits(made()))
-    shown = [name for name, kernel in model.attentions() if kernel.has_shares]
+    shown = [name for name, kernel in model.attentions() if kernel.weights_are_probabilities]
     assert [*attention_weights(model, batch())] == shown
     assert len(shown) == (0 if level == "prefix" else 3)
 

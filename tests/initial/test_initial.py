@@ -14,7 +14,7 @@ from ablate.data import Pairs
 from ablate.data.tokenizer import Tokenizers
 from ablate.errors import UserError
 from ablate.initial import initialise, weights_fingerprint
-from ablate.model import Undrawn, build
+from ablate.model import FillEmptyWithNaN, build
 from ablate.record.files import digest, read_tensors, seal, write_json, write_tensors
 from ablate.record.identity import parts
 from experiments.pretrained_embeddings.glove import company
@@ -199,7 +199,7 @@ class Own(torch.nn.Linear):
 
 
 def test_numbers_of_a_constructor_are_kept_and_all_else_is_drawn():
-    with Undrawn():
+    with FillEmptyWithNaN():
         own = Own()
     initialise(own, 1)
     assert own.inner.power == 2.5 and (own.inner.shift == 0).all() and (own.inner.gains == 3).all()

@@ -41,15 +41,15 @@ class Kernel(nn.Module, ABC):
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
     # whether its weights are at least 0 and sum to 1 over the keys, so that pictures can show them
-    has_shares = True
-    has_partial_shares = False  # whether they are at least 0 and sum to less than 1
+    weights_are_probabilities = True
+    weights_sum_below_one = False  # whether they are at least 0 and sum to less than 1
     # whether its outputs are plain weighted sums of the values; `inspect.weights_of` needs that
     has_weights = True
     keeps_pairs = True  # whether it can hide any single key from any single query
     longest: int | None = None  # largest number of keys; None: there is no limit
     # whether its scores are dot products with the queries, divided by sqrt(d_head), or do not grow
     # with d_head at all, so that model/parametrisation=mup can use heads of any width
-    divides_by_root = True
+    suits_mup = True
     reads_positions = False  # whether it needs the positions of queries and keys
     # its name in model/attention, if it computes no scores to add a bias to; otherwise None
     without_scores: str | None = None
@@ -192,7 +192,7 @@ class Off(Kernel):
         dropout: has no effect, because there are no weights.
     """
 
-    has_shares = False
+    weights_are_probabilities = False
 
     def __init__(self, *, d_head: int, dropout: float) -> None:
         super().__init__()
@@ -254,7 +254,7 @@ class FixedOffset(Kernel):
         offset: distance from the query to the key in tokens; negative: the key is to the left.
     """
 
-    has_shares = False  # the first queries may have no key
+    weights_are_probabilities = False  # the first queries may have no key
     reads_positions = True
     without_scores = "fixed_offset"
 
@@ -278,8 +278,8 @@ class FixedOffset(Kernel):
 
     def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return for each query the value of the key at the offset; zeros if there is no key."""
-        queries = positions(mask.query_positions, q)
-        keys = positions(mask.key_positions, k)
+        queries = token_positions(mask.query_positions, q)
+        keys = token_positions(mask.key_positions, k)
         weights = (keys[:, None, None, :] == queries[:, None, :, None] + self.offset).to(v.dtype)
         keep = mask.dense(q.size(2), k.size(2), q.device)
         if keep is not None:
@@ -287,14 +287,11 @@ class FixedOffset(Kernel):
         return unread(weights @ v, q, k)
 
 
-def positions(given: Int[Tensor, "#B L"] | None, heads: Float[Tensor, "B H L E"]) -> Tensor:
-    """Return token positions, "#B L": the given positions, or 0, 1, 2, ... if they are None.
-
-    Args:
-        given: the positions, if the mask has them.
-        heads: queries or keys, which have L tokens.
+def token_positions(stored: Int[Tensor, "#B L"] | None, heads: Float[Tensor, "B H L E"]) -> Tensor:
+    """Return token positions, "#B L": the positions that a mask stores, or 0, 1, 2, ... if it
+    stores none. `heads` are queries or keys, which have L tokens.
     """
-    return torch.arange(heads.size(2), device=heads.device)[None] if given is None else given
+    return torch.arange(heads.size(2), device=heads.device)[None] if stored is None else stored
 
 
 @torch.no_grad()
@@ -319,7 +316,7 @@ def attention_weights(
     training = model.training
     with ExitStack() as hooks:
         for name, kernel in model.attentions():
-            if kernel.has_shares or (partial and kernel.has_partial_shares):
+            if kernel.weights_are_probabilities or (partial and kernel.weights_sum_below_one):
                 hooks.enter_context(kernel.register_forward_hook(record(name)))
         hooks.callback(model.train, training)
         model.eval()(inputs)

@@ -62,7 +62,7 @@ class Explicit(Kernel):
     def __init__(self, *, d_head: int, dropout: float, scale: Scale, fill: Fill) -> None:
         super().__init__()
         self.scale = scale_factor(scale, d_head)
-        self.divides_by_root = scale in ROOTS
+        self.suits_mup = scale in ROOTS
         self.fill = fill
         self.dropout = Dropout(dropout)
 
@@ -238,7 +238,7 @@ class Cosine(Explicit):
         self, *, d_head: int, dropout: float, scale: Annotated[float, Range(0)], fill: Fill
     ) -> None:
         super().__init__(d_head=d_head, dropout=dropout, scale="none", fill=fill)
-        self.divides_by_root = True  # cosines do not grow with the width of a head
+        self.suits_mup = True  # cosines do not grow with the width of a head
         self.strength = nn.Parameter(torch.tensor([float(scale)]))
 
     def scores(self, q: Queries, k: Keys) -> Scores:

@@ -115,7 +115,7 @@ class QKNorm(Kernel):
         eps: small constant added to the variance before the division by its root.
     """
 
-    divides_by_root = False  # the norm undoes a factor of the queries
+    suits_mup = False  # the norm undoes a factor of the queries
 
     def __init__(
         self,
@@ -160,7 +160,7 @@ class QKNormFirst(QKNorm):
     The arguments are those of `QKNorm`.
     """
 
-    divides_by_root = True
+    suits_mup = True
 
     def prepare_queries(self, q: Queries) -> Queries:
         """Return the normalised queries."""
@@ -231,8 +231,8 @@ class Sink(Fused):
         fill: output of a query whose keys are all masked; fused kernels allow only zero_output (0).
     """
 
-    has_shares = False
-    has_partial_shares = True  # the weights of the keys sum to less than 1
+    weights_are_probabilities = False
+    weights_sum_below_one = True  # the weights of the keys sum to less than 1
 
     def join(self, *, d_model: int, n_heads: int, layer: int) -> None:
         """Create the learned key of each head."""

@@ -48,7 +48,7 @@ class LinearAttention(Kernel):
         normalised: whether the output is divided by the sum of the attention weights.
     """
 
-    divides_by_root = False  # the feature map comes after a factor of the queries
+    suits_mup = False  # the feature map comes after a factor of the queries
     without_scores = "linear"
 
     def __init__(
@@ -57,7 +57,7 @@ class LinearAttention(Kernel):
         super().__init__()
         self.feature_map = feature_map
         self.normalised = normalised
-        self.has_shares = normalised and feature_map == "elu_plus_one"
+        self.weights_are_probabilities = normalised and feature_map == "elu_plus_one"
         self.dropout = Dropout(dropout)
 
     def features(self, x: Float[Tensor, "B H L E"]) -> Float[Tensor, "B H L E"]:
@@ -116,9 +116,9 @@ class DeltaRule(Kernel):
         dropout: not applied, because there are no attention weights.
     """
 
-    has_shares = False
+    weights_are_probabilities = False
     keeps_pairs = False
-    divides_by_root = False  # the feature map comes after a factor of the queries
+    suits_mup = False  # the feature map comes after a factor of the queries
     without_scores = "delta_rule"
 
     fan_in: ClassVar = {"strength": FanIn.HEAD}
@@ -210,7 +210,7 @@ class Linformer(Explicit):
         max_length: maximum number of tokens in a sequence, EOS or BOS counted.
     """
 
-    has_shares = False
+    weights_are_probabilities = False
     keeps_pairs = False
     without_scores = "linformer"
 
@@ -284,8 +284,8 @@ class Differential(Kernel):
         UserError: `d_head` is not a multiple of 4.
     """
 
-    has_shares = False  # weights may be negative
-    divides_by_root = False  # lambda is a product of vectors, which is not divided
+    weights_are_probabilities = False  # weights may be negative
+    suits_mup = False  # lambda is a product of vectors, which is not divided
     has_weights = False  # the norm of the outputs is not linear in the values
 
     def __init__(self, *, d_head: int, dropout: float, eps: Annotated[float, Range(0)]) -> None:

@@ -167,28 +167,30 @@ class SelfAttention(MultiHeadAttention):
     def cache(self, memory: Memory | None, slots: Slots) -> Cache:
         """Return the cache for decoding, before the first step."""
         weight = stack([part.weight for part in self.maps])
-        return SelfCache(Stacked(weight, biases(*self.maps)), self.kernel.cache(slots))
+        return SelfAttentionCache(Stacked(weight, biases(*self.maps)), self.kernel.cache(slots))
 
     def step(self, x: Newest, at: LayerContext, slots: Slots, cache: Cache) -> Newest:
         """Return the attention output of each hypothesis's newest token over its past tokens."""
-        assert isinstance(cache, SelfCache)
-        q, k, v = self.heads(x, at, cache.maps)
+        assert isinstance(cache, SelfAttentionCache)
+        q, k, v = self.heads(x, at, cache.projections)
         bias = at.once(
             ("bias", self.n_heads),
             lambda: at.position.bias(self.n_heads, at.positions, slots.past_positions),
         )
-        return self.merge(self.kernel.step(q, k, v, slots, cache.past, bias), x)
+        return self.merge(self.kernel.step(q, k, v, slots, cache.kernel_cache, bias), x)
 
 
-class SelfCache(Cache):
-    """The maps to queries, keys and values, stacked once, and the kernel's cache of past tokens."""
+class SelfAttentionCache(Cache):
+    """Decoding cache of a self-attention: the concatenated weights of the query, key and value
+    projections, and the kernel's cache of earlier tokens.
+    """
 
-    def __init__(self, maps: Stacked, past: Cache) -> None:
-        self.maps, self.past = maps, past
+    def __init__(self, projections: Stacked, kernel_cache: Cache) -> None:
+        self.projections, self.kernel_cache = projections, kernel_cache
 
     def parts(self) -> tuple[Cache]:
         """Return the cache of past tokens."""
-        return (self.past,)
+        return (self.kernel_cache,)
 
 
 class CrossAttention(MultiHeadAttention):
