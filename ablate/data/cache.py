@@ -25,7 +25,7 @@ import tokenizers
 
 from ablate.data import TRAINED, Corpus, Documents, Pairs, Segment, SegmentTexts, TextLength
 from ablate.data.scheme import Scheme
-from ablate.data.tokenizer import SIDES, Given, TokenIds, Tokenizers, type_of_ids, write_ids
+from ablate.data.tokenizer import SIDES, AnyScheme, TokenIds, Tokenizers, type_of_ids, write_ids
 from ablate.errors import UserError
 from ablate.record.files import acquire, write_json
 from ablate.record.identity import source_hashes
@@ -86,7 +86,7 @@ class TokenCache:
         return src, tgt
 
 
-def open_cache(root: Path, corpus: Corpus, scheme: Scheme | Given) -> TokenCache:
+def open_cache(root: Path, corpus: Corpus, scheme: AnyScheme) -> TokenCache:
     """Return the vocabularies and token ids of a corpus; build the cache first if it is missing or
     incomplete.
 
@@ -107,12 +107,12 @@ def open_cache(root: Path, corpus: Corpus, scheme: Scheme | Given) -> TokenCache
     return TokenCache(folder)
 
 
-def splits_of(corpus: Corpus, scheme: Scheme | Given) -> tuple[str, ...]:
+def splits_of(corpus: Corpus, scheme: AnyScheme) -> tuple[str, ...]:
     """Return the names of the splits of a corpus that have to be encoded."""
-    return scheme.splits if isinstance(scheme, Given) else corpus.splits
+    return corpus.splits if isinstance(scheme, Scheme) else scheme.splits
 
 
-def key(corpus: Corpus, scheme: Scheme | Given) -> str:
+def key(corpus: Corpus, scheme: AnyScheme) -> str:
     """Return a hash of everything that can change a token id; the hash names the folder of the
     cache.
     """
@@ -146,10 +146,10 @@ def _manifest(folder: Path) -> Any:
     return json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
 
 
-def _write(folder: Path, corpus: Corpus, scheme: Scheme | Given) -> None:
+def _write(folder: Path, corpus: Corpus, scheme: AnyScheme) -> None:
     read = functools.cache(corpus.read)
     # existing vocabularies need no training text
-    vocabularies = scheme.tokenizers if isinstance(scheme, Given) else _learn(corpus, scheme, read)
+    vocabularies = _learn(corpus, scheme, read) if isinstance(scheme, Scheme) else scheme.tokenizers
     vocabularies.save(folder)
     lengths = {
         split: _write_split(folder, corpus, split, vocabularies, read)._asdict()

@@ -29,8 +29,7 @@ from ablate.data.batching import (
     training_batches,
 )
 from ablate.data.cache import TokenCache, open_cache, splits_of
-from ablate.data.scheme import Scheme
-from ablate.data.tokenizer import Given, TokenIds, Tokenizers
+from ablate.data.tokenizer import AnyScheme, TokenIds, Tokenizers
 from ablate.errors import UserError
 from ablate.record.results import Fingerprints
 
@@ -67,7 +66,7 @@ class TextData(pl.LightningDataModule):
         self,
         *,
         corpus: Corpus,
-        scheme: Scheme | Given,
+        scheme: AnyScheme,
         collate: Collate,
         scored_targets: ScoredTargets | None = None,
         batch: Batching,

@@ -175,7 +175,7 @@ class Tokenizers:
         return cls(*(Tokenizer.load(folder / f"{side}.json") for side in SIDES))
 
 
-class Given:
+class ExistingVocabularies:
     """Existing vocabularies, used in place of a scheme that learns vocabularies.
 
     Args:
@@ -195,7 +195,10 @@ class Given:
         return "\n".join([*self.splits, *(side.to_str() for side in sides)])
 
 
-def mapped(path: Path, dtype: npt.DTypeLike) -> Integers:
+AnyScheme = Scheme | ExistingVocabularies
+
+
+def open_memory_mapped(path: Path, dtype: npt.DTypeLike) -> Integers:
     """Return the numbers in a memory-mapped file, of which only the needed parts are read.
 
     Mapped pages count as resident memory while the kernel has room for them, but the pages are not
@@ -212,9 +215,9 @@ class TokenIds:
     """
 
     def __init__(self, path: Path, dtype: str):
-        self._offsets = mapped(Path(f"{path}.offsets"), OFFSET)
-        self._flat = mapped(Path(f"{path}.ids"), dtype)
-        self._counts = mapped(Path(f"{path}.counts"), OFFSET)
+        self._offsets = open_memory_mapped(Path(f"{path}.offsets"), OFFSET)
+        self._flat = open_memory_mapped(Path(f"{path}.ids"), dtype)
+        self._counts = open_memory_mapped(Path(f"{path}.counts"), OFFSET)
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -254,15 +257,15 @@ class TokenIds:
         return lengths.astype(np.min_scalar_type(at_most))
 
 
-class Encoded(NamedTuple):
+class EncodedSegments(NamedTuple):
     """Token ids of some consecutive segments (parts of documents, or lines), concatenated, and the
     size of their text.
     """
 
     ids: npt.NDArray[Any]
-    ends: npt.NDArray[np.int64]  # positions where texts end, including EOS
+    text_ends: npt.NDArray[np.int64]  # positions where texts end, including EOS
     segments: int
-    spelled: int  # UTF-8 bytes that the ids spell if all characters are in the vocabulary
+    decoded_bytes: int  # UTF-8 bytes that the ids spell if all characters are in the vocabulary
     length: TextLength  # without the number of unknown bytes
 
 
@@ -278,7 +281,7 @@ def write_ids(
         total: number of segments for the progress bar; None if unknown.
     """
     counts = np.zeros(tokenizer.size, OFFSET)
-    length, spelled = TextLength(0, 0, 0, 0, 0), 0
+    length, decoded_bytes = TextLength(0, 0, 0, 0, 0), 0
     with (
         Path(f"{path}.ids").open("wb") as flat,
         Path(f"{path}.offsets").open("wb") as offsets,
@@ -287,24 +290,24 @@ def write_ids(
         np.zeros(1, OFFSET).tofile(offsets)
         for chunk in _encoded(tokenizer, segments):
             chunk.ids.tofile(flat)
-            (length.tokens + chunk.ends).tofile(offsets)
+            (length.tokens + chunk.text_ends).tofile(offsets)
             counts += np.bincount(chunk.ids, minlength=tokenizer.size)
             length = TextLength(*map(sum, zip(length, chunk.length, strict=True)))
-            spelled += chunk.spelled
+            decoded_bytes += chunk.decoded_bytes
             work.update(chunk.segments)
     counts.tofile(f"{path}.counts")
-    unknown = max(0, spelled - int(counts @ tokenizer.widths)) if counts[UNK] else 0
+    unknown = max(0, decoded_bytes - int(counts @ tokenizer.widths)) if counts[UNK] else 0
     return length._replace(unknown=unknown)
 
 
-def _encoded(tokenizer: Tokenizer, segments: Iterable[Segment]) -> Iterator[Encoded]:
+def _encoded(tokenizer: Tokenizer, segments: Iterable[Segment]) -> Iterator[EncodedSegments]:
     """Encode the segments in parallel threads, and yield their token ids in the same order.
 
     A segment is a part of a document, or a line. Each item has the ids of some consecutive
     segments. Only a few items are in memory at once.
     """
     cores = _cores()
-    waiting: deque[Future[Encoded]] = deque()
+    waiting: deque[Future[EncodedSegments]] = deque()
     with ThreadPoolExecutor(cores) as threads:
         for chunk in _chunks(segments):
             waiting.append(threads.submit(_encode_chunk, tokenizer, chunk))
@@ -328,7 +331,7 @@ def _chunks(segments: Iterable[Segment]) -> Iterator[list[Segment]]:
         yield chunk
 
 
-def _encode_chunk(tokenizer: Tokenizer, chunk: list[Segment]) -> Encoded:
+def _encode_chunk(tokenizer: Tokenizer, chunk: list[Segment]) -> EncodedSegments:
     texts, ends = [text for text, _ in chunk], [end or "" for _, end in chunk]
     rows, ended = tokenizer.encode_batch(texts), np.array([end is not None for _, end in chunk])
     for row, end in zip(rows, ended, strict=True):
@@ -338,12 +341,12 @@ def _encode_chunk(tokenizer: Tokenizer, chunk: list[Segment]) -> Encoded:
     ids = np.fromiter(chain.from_iterable(rows), type_of_ids(tokenizer), positions[-1])
     # the vocabulary of lines adds a space in front of every line, which the text does not contain
     firsts = () if tokenizer.verbatim else (row[0] for row in rows if row)
-    spelled = sum(len(text.encode()) for text in texts)
-    size = spelled + sum(len(end.encode()) for end in ends)
+    decoded_bytes = sum(len(text.encode()) for text in texts)
+    size = decoded_bytes + sum(len(end.encode()) for end in ends)
     characters = sum(map(len, (*texts, *ends)))
-    spelled += sum(first not in (EOS, UNK) for first in firsts)
+    decoded_bytes += sum(first not in (EOS, UNK) for first in firsts)
     length = TextLength(int(ended.sum()), len(ids), characters, size, unknown=0)
-    return Encoded(ids, positions[ended], len(chunk), spelled, length)
+    return EncodedSegments(ids, positions[ended], len(chunk), decoded_bytes, length)
 
 
 def _cores() -> int:

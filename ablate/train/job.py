@@ -24,7 +24,7 @@ from ablate.adapt import Adapt
 from ablate.data import Corpus
 from ablate.data.module import TextData
 from ablate.data.scheme import Scheme
-from ablate.data.tokenizer import Given, Tokenizers
+from ablate.data.tokenizer import AnyScheme, Tokenizers
 from ablate.errors import UserError
 from ablate.initial import Initial
 from ablate.loss import Loss
@@ -105,7 +105,7 @@ def prepare_data(job: Job) -> TextData:
 
 
 def make_data(
-    task: Task, corpus: Corpus, scheme: Scheme | Given, batch: Any, *, cache_dir: str, seed: int
+    task: Task, corpus: Corpus, scheme: AnyScheme, batch: Any, *, cache_dir: str, seed: int
 ) -> TextData:
     """Return a corpus as batches for a task.
 

@@ -26,7 +26,7 @@ from ablate.config.construct import construct
 from ablate.config.schema import Batching, Config
 from ablate.config.trust import check_targets
 from ablate.data import EOS, PAD, Corpus, check_split, stream_lines
-from ablate.data.tokenizer import Given, Tokenizers
+from ablate.data.tokenizer import ExistingVocabularies, Tokenizers
 from ablate.errors import UserError, class_and_line, first_line, progress
 from ablate.initial import initialise
 from ablate.model import Model, build
@@ -263,7 +263,7 @@ def score(run: Restored, corpus: Corpus, split: str, cache_dir: str) -> dict[str
     """
     check_split(split, corpus.splits)
     check_sources(run.task, corpus)
-    task, scheme = run.task, Given(run.tokenizers, (split,))
+    task, scheme = run.task, ExistingVocabularies(run.tokenizers, (split,))
     seed, batch = seed_of(run.config), cast(Batching, OmegaConf.to_object(run.config.batch))
     batch = replace(batch, scored_tokens=None)  # a short run's own tests score less
     data = make_data(task, corpus, scheme, batch, cache_dir=cache_dir, seed=seed)
