@@ -142,8 +142,8 @@ def evaluate(job: Job, trainer: pl.Trainer, task: Training, record: Record) -> R
     """Test the current weights of `task`, store every translation, write the result to `record`,
     and return the result.
 
-    With `weights=initial` in the config, the initial weights are tested instead. A run that only
-    tunes has no test splits: it is neither measured nor sampled.
+    With `weights=initial` in the config, the initial weights are tested instead. A tuning
+    run has no test splits, so its tests, its measure and its sample texts are skipped.
 
     Raises:
         UserError: the files of a test split have changed since the run began.

@@ -149,7 +149,7 @@ class StateKeeper(Checkpoint):
         self.interruption.defer(deferred=True)
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Make signals end the process at once again."""
+        """Stop delaying signals: from now on, a signal ends the process immediately."""
         self.interruption.defer(deferred=False)
 
     def on_fit_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
@@ -164,7 +164,7 @@ class StateKeeper(Checkpoint):
     def on_exception(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException
     ) -> None:
-        """Make signals end the process at once again, because no further batch will end."""
+        """Stop delaying signals, because no further batch will end."""
         self.interruption.deferred = False
 
     def on_train_batch_start(

@@ -55,16 +55,18 @@ from ablate.train.tracking import Tracking, announce, check_loggers, introduce
 ENOUGH_STEPS = 50  # steps of a study's run that may collapse; of other runs: SHORT
 
 
-def run(job: Job, longer: tuple[Job, Record] | None = None) -> Result:
-    """Perform the steps of a run whose results are not in its folder yet; return the final result.
+def run(job: Job, continuation: tuple[Job, Record] | None = None) -> Result:
+    """Train and test a run, skip each phase whose result is already stored in the run's folder, and
+    return the final result.
 
-    An interrupted run continues where it stopped. A trained run is only tested. If `budget.short`
-    is set, the run of this shorter length comes first, and the outcome has its result under the key
-    "short". With `trainer.fast_dev_run`, the run stores nothing (`try_out`).
+    An interrupted run continues where it stopped. If `budget.short` is set, the shorter run is
+    executed first, and its result is returned under the key "short". With `trainer.fast_dev_run`,
+    the run stores nothing (`try_out`).
 
     Args:
         job: the job, as `ablate.train.resolve` returns it.
-        longer: the job and the record of the run that will continue from the state of this run.
+        continuation: the job and the record of the run that will continue from the state of this
+            run.
 
     Raises:
         UserError: the data cannot be used by the job.
@@ -89,7 +91,7 @@ def run(job: Job, longer: tuple[Job, Record] | None = None) -> Result:
         reused, trained = result is not None, False
         if result is None:
             states: list[Callback] = [StateKeeper(record, interruption)]
-            states += [HandOver(job, record, *longer)] if longer else []
+            states += [HandOver(job, record, *continuation)] if continuation else []
             result, trained = perform(job, data, record, states)
     if record.logger_failures:
         more["logger_failures"] = record.logger_failures
