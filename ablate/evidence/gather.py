@@ -18,11 +18,11 @@ from ablate.phrases import listed
 from ablate.record.files import digest
 from ablate.record.results import (
     IDENTITY,
-    Link,
     Metrics,
+    Outcome,
     Result,
     executed_source,
-    read_links,
+    read_outcomes,
     read_result,
     say,
     swept,
@@ -56,24 +56,24 @@ def gather(sweep: Path) -> Evidence:
             sweep's study.json was changed, or the runs were made with different code.
     """
     about = read_about(sweep)
-    links = read_links(sweep)
-    if not links:
+    outcomes = read_outcomes(sweep)
+    if not outcomes:
         raise UserError(f"{sweep} is not the folder of a sweep with runs")
-    screening = read_links(sweep / SCREENING)
-    _check_source(sweep, [*links, *screening])
-    study: Any = about["study"] or {"factors": swept(links), "claims": []}
-    ends: list[Result] = [*links, *(link["short"] for link in links if "short" in link)]
+    screening = read_outcomes(sweep / SCREENING)
+    _check_source(sweep, [*outcomes, *screening])
+    study: Any = about["study"] or {"factors": swept(outcomes), "claims": []}
+    ends: list[Result] = [*outcomes, *(run["short"] for run in outcomes if "short" in run)]
     statistics = {end["identity"]: rows for end in ends if (rows := _statistics(end))}
     translated = {split for of_run in statistics.values() for split in of_run}
     tested = (statistics_of(end.get("evaluation", ""), None) for end in ends)
     # sorted, so the largest count of a split remains
     sizes = dict(sorted((split, len(x)) for test in tested for split, x in test.items()))
     regime = about["regime"] | {"test_sentences": sizes}
-    folders = dict.fromkeys(link["folder"] for link in links if "folder" in link)
+    folders = dict.fromkeys(outcome["folder"] for outcome in outcomes if "folder" in outcome)
     corpora = [read_json(Path(folder, "environment.json")).get("corpus") for folder in folders]
     if any(corpora):  # runs of older versions have none
         regime["corpus"] = listed([*dict.fromkeys(filter(None, corpora))])
-    runs = [_run(link, study["factors"]) for link in links]
+    runs = [_run(outcome, study["factors"]) for outcome in outcomes]
     if about["study"]:
         check_runs(str(sweep / "cells"), runs)
     else:
@@ -86,28 +86,28 @@ def gather(sweep: Path) -> Evidence:
         registered=about["registered"],
         runs=runs,
         screening=[
-            tuning_run(_run(link, study["factors"]), study["tune"]["metric"]) for link in screening
+            tuning_run(_run(run, study["factors"]), study["tune"]["metric"]) for run in screening
         ],
         statistics=statistics,
         groups={
             split: numbers
-            for link in links
-            for split, numbers in statistics_of(link.get("evaluation", ""), "groups").items()
+            for outcome in outcomes
+            for split, numbers in statistics_of(outcome.get("evaluation", ""), "groups").items()
             if split in translated
         },
     )
 
 
-def _check_source(sweep: Path, links: list[Link]) -> None:
+def _check_source(sweep: Path, outcomes: list[Outcome]) -> None:
     """Raise UserError if runs of a sweep were made with different source of the same module."""
     first: dict[str, tuple[str, int]] = {}
-    for link in links:
-        for name, source in executed_source(link):
-            before, cell = first.setdefault(name, (source, link["cell"]))
+    for outcome in outcomes:
+        for name, source in executed_source(outcome):
+            before, cell = first.setdefault(name, (source, outcome["cell"]))
             if source != before:
                 raise UserError(
-                    f"{sweep}: cells {cell} and {link['cell']} were made with different source of "
-                    f"{name}, so they cannot be compared: start the sweep again"
+                    f"{sweep}: cells {cell} and {outcome['cell']} were made with different source "
+                    f"of {name}, so they cannot be compared: start the sweep again"
                 )
 
 
@@ -127,47 +127,47 @@ def tuning_run(run: Run, metric: str) -> Run:
     return cast(Run, {**left, "metrics": metrics, "curve": curve})
 
 
-def _run(link: Link, factors: list[str]) -> Run:
-    levels = {factor: link["levels"].get(factor) for factor in factors}
-    end = _end(link)
+def _run(outcome: Outcome, factors: list[str]) -> Run:
+    levels = {factor: outcome["levels"].get(factor) for factor in factors}
+    end = _end(outcome)
     run: Any = {
-        "cell": link["cell"],
+        "cell": outcome["cell"],
         "identity": end["identity"],
         "levels": levels,
         "arm": say(levels),
-        "seed": link["seed"],
+        "seed": outcome["seed"],
         **{key: value for key, value in end.items() if key != "identity"},
-        "command": command(link["overrides"]),
+        "command": command(outcome["overrides"]),
         "versions": {},
-        **{key: link[key] for key in ("tuned", "matched", "error", "study") if key in link},
+        **{key: outcome[key] for key in ("tuned", "matched", "error", "study") if key in outcome},
     }
-    if "folder" in link:
-        run |= _origin(Path(link["folder"]), link.get("evaluation"))
-        run |= {"training": curve} if (curve := training_curve_of(Path(link["folder"]))) else {}
-    if "short" in link:
-        run |= {"short": _end(link["short"])}
+    if "folder" in outcome:
+        run |= _origin(Path(outcome["folder"]), outcome.get("evaluation"))
+        run |= {"training": curve} if (curve := training_curve_of(Path(outcome["folder"]))) else {}
+    if "short" in outcome:
+        run |= {"short": _end(outcome["short"])}
     return cast(Run, run)
 
 
-def _end(link: Result) -> End:
+def _end(outcome: Result) -> End:
     """Return the outcome of a run in the form of runs.jsonl.
 
     Args:
-        link: content of the run's file cells/NUMBER.json, for the outcome after all training steps,
-            or the value of its key `short`, for the outcome after fewer steps.
+        outcome: content of the run's file cells/NUMBER.json, for the outcome after all training
+            steps, or the value of its key `short`, for the outcome after fewer steps.
     """
-    folder = Path(link["folder"]) if "folder" in link else None
+    folder = Path(outcome["folder"]) if "folder" in outcome else None
     if folder:
-        _check(folder, link["training"])
-    metrics, curve = kept(link.get("metrics", {}), curve_of(folder) if folder else {})
+        _check(folder, outcome["training"])
+    metrics, curve = kept(outcome.get("metrics", {}), curve_of(folder) if folder else {})
     return {
-        "identity": link.get("identity", ""),
-        "status": link["status"],
+        "identity": outcome.get("identity", ""),
+        "status": outcome["status"],
         "metrics": metrics,
         "curve": curve,
-        "reused": bool(link.get("reused")),
-        "ended": link.get("ended", 0.0),
-        "seconds": link.get("wall_seconds", 0.0),
+        "reused": bool(outcome.get("reused")),
+        "ended": outcome.get("ended", 0.0),
+        "seconds": outcome.get("wall_seconds", 0.0),
     }
 
 
@@ -268,11 +268,11 @@ def _origin(folder: Path, evaluation: str | None = None) -> dict[str, object]:
     }
 
 
-def _statistics(link: Result) -> dict[str, Rows]:
-    if "evaluation" not in link:
+def _statistics(outcome: Result) -> dict[str, Rows]:
+    if "evaluation" not in outcome:
         return {}
-    folder = link["evaluation"]
-    _check(Path(folder), link["identity"])
+    folder = outcome["evaluation"]
+    _check(Path(folder), outcome["identity"])
     texts = statistics_of(folder, "nll").items()
     return statistics_of(folder) | {f"{split}{NLL}": in_blocks(rows) for split, rows in texts}
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from os.path import normpath, relpath
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, NotRequired
+from typing import Any, Literal, NamedTuple, NotRequired, cast
 
 from omegaconf import DictConfig, OmegaConf
 from typing_extensions import TypedDict
@@ -84,7 +84,7 @@ class Tuned(TypedDict):
     value: Any
 
 
-class Link(Result):
+class Outcome(Result):
     """A run of a sweep with its outcome, the content of cells/NUMBER.json: the number, seed, levels
     and overrides that identify the run, and its outcome.
     """
@@ -125,29 +125,29 @@ def read_result(folder: Path, identity: str | None = None) -> Result | None:
     return result
 
 
-def link_path(sweep: Path, number: int) -> Path:
+def outcome_path(sweep: Path, number: int) -> Path:
     """Return the path of the file in which a sweep stores the outcome of run `number`."""
     return sweep / "cells" / f"{number:04d}.json"
 
 
-def write_link(path: Path, link: Link) -> None:
+def write_outcome(path: Path, outcome: Outcome) -> None:
     """Write the outcome of a run of a sweep to its file.
 
     The folders of the run are stored relative to the folder of the sweep, so that a results folder
     can be moved.
     """
-    write_json(path, seal(_with_folders(link, lambda folder: relpath(folder, path.parents[1]))))
+    write_json(path, seal(_with_folders(outcome, lambda folder: relpath(folder, path.parents[1]))))
 
 
-def read_link(path: Path) -> Link:
+def read_outcome(path: Path) -> Outcome:
     """Return the outcome of a run of a sweep from its file.
 
     Raises:
         FileNotFoundError: the file does not exist.
         UserError: the file was changed after it was written.
     """
-    link: Link = _with_folders(read_sealed(path), lambda folder: normpath(path.parents[1] / folder))
-    return link
+    sealed, sweep = read_sealed(path), path.parents[1]
+    return cast(Outcome, _with_folders(sealed, lambda folder: normpath(sweep / folder)))
 
 
 def _with_folders(outcome: Any, change: Callable[[str], str]) -> Any:
@@ -157,32 +157,32 @@ def _with_folders(outcome: Any, change: Callable[[str], str]) -> Any:
     return {**outcome, **folders, **short}
 
 
-def read_links(sweep: Path) -> list[Link]:
+def read_outcomes(sweep: Path) -> list[Outcome]:
     """Return the outcomes of all runs of a sweep, in order of their numbers.
 
     Raises:
         UserError: a file was changed after it was written.
     """
-    return [read_link(path) for path in sorted((sweep / "cells").glob("*.json"))]
+    return [read_outcome(path) for path in sorted((sweep / "cells").glob("*.json"))]
 
 
-def folders_of(link: Link) -> list[str]:
+def folders_of(outcome: Outcome) -> list[str]:
     """Return the folders of a run and of its evaluation, also of its short run."""
-    ends: tuple[Any, ...] = (link, link.get("short", {}))
+    ends: tuple[Any, ...] = (outcome, outcome.get("short", {}))
     return [end[key] for end in ends for key in FOLDERS if key in end]
 
 
-def executed_source(link: Link) -> Iterator[tuple[str, str]]:
+def executed_source(outcome: Outcome) -> Iterator[tuple[str, str]]:
     """Yield each module that a run and its evaluation executed, and the hash of its source.
 
     Yield nothing for a failed run.
     """
-    for folder in folders_of(link):
+    for folder in folders_of(outcome):
         parts = json.loads(Path(folder, IDENTITY).read_text(encoding="utf-8"))
         yield from parts["modules"].items()
 
 
-def swept(runs: list[Link]) -> list[str]:
+def swept(runs: list[Outcome]) -> list[str]:
     """Return the factors whose level differs between runs."""
     keys = dict.fromkeys(itertools.chain.from_iterable(run["levels"] for run in runs))
     return [k for k in keys if len({value_text(run["levels"].get(k)) for run in runs}) > 1]

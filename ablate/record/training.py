@@ -63,11 +63,11 @@ class RecordFolder:
             return None
 
     def begin(self) -> None:
-        """Start to measure time, clear the folder, and describe the run in it."""
+        """Start to measure time, clear the folder, and write_identity the run in it."""
         self._started = time.monotonic()
         if self.writes:
             self.clear()
-            self.describe()
+            self.write_identity()
 
     def clear(self) -> None:
         """Create the folder if necessary, and remove its content except the names in `lasting`."""
@@ -76,7 +76,7 @@ class RecordFolder:
             if path.name not in self.lasting:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
-    def describe(self) -> None:
+    def write_identity(self) -> None:
         """Write identity.json with the identity and the values from which it was computed."""
         files.write_json(self.folder / "identity.json", {"identity": self.identity, **self.parts})
 
@@ -257,11 +257,11 @@ class Record(RecordFolder):
         if self.writes:
             (self.folder / RESULT).unlink(missing_ok=True)  # a damaged result
             files.write_text(self.metrics, metrics)
-            self.describe()
+            self.write_identity()
 
-    def describe(self) -> None:
+    def write_identity(self) -> None:
         """Write identity.json, config.yaml, and environment.json."""
-        super().describe()
+        super().write_identity()
         files.write_text(self.folder / "config.yaml", OmegaConf.to_yaml(self.config, resolve=True))
         files.write_json(self.folder / "environment.json", {**identity.environment(), **self.about})
 

@@ -27,7 +27,7 @@ from ablate.errors import UserError
 from ablate.evidence.gather import SCREENING, curve_of
 from ablate.evidence.outcome import Run, threshold, value
 from ablate.evidence.registration import ordered
-from ablate.record.results import Link, run_key, value_text
+from ablate.record.results import Outcome, run_key, value_text
 from ablate.sweep.cell import Cell, Overrides, without_seed
 from ablate.sweep.compose import compose
 from ablate.train.job import Job, build_model, parameters, prepare_data
@@ -178,21 +178,21 @@ def tuned_runs(worker: "Worker", number: int, cells: Sequence[Cell], tune: Tune)
     path = folder / f"chosen-{number}.json"
     again = not path.exists()
     asked = {run_key(cell.levels, seeds[cell.seed]) for cell in cells}
-    links = worker.run([c for c in screening if run_key(c.levels, c.seed) in asked], again)
+    outcomes = worker.run([c for c in screening if run_key(c.levels, c.seed) in asked], again)
     for turn in range(WIDENINGS):
-        wider = wider_jobs(cells, links, tune, seeds)
+        wider = wider_jobs(cells, outcomes, tune, seeds)
         # numbers on which all workers agree
         after = screening[-1].number + 1 + turn * screening[0].number
         worker.work.total += len(wider)
         jobs, numbers = [*wider.values()], [after + number for number in wider]
-        links += worker.run(compose(sweep.context, sweep.config, jobs, numbers, folder), again)
-    jobs = worker.agree(path, lambda: tuned_jobs(cells, links, tune, seeds))
+        outcomes += worker.run(compose(sweep.context, sweep.config, jobs, numbers, folder), again)
+    jobs = worker.agree(path, lambda: tuned_jobs(cells, outcomes, tune, seeds))
     numbers = [cell.number for cell in cells]
     return compose(sweep.context, sweep.config, jobs, numbers, sweep.folder)
 
 
 def wider_jobs(
-    cells: Sequence[Cell], links: Sequence[Link], tune: Tune, seeds: dict[int, int]
+    cells: Sequence[Cell], outcomes: Sequence[Outcome], tune: Tune, seeds: dict[int, int]
 ) -> dict[int, Overrides]:
     """Return the overrides of runs that extend the grid of values, for each run for the verdict
     whose best value is at an edge of the grid.
@@ -202,39 +202,39 @@ def wider_jobs(
 
     Args:
         cells: the runs for the verdict.
-        links: the outcomes of the runs that tuned so far.
+        outcomes: the outcomes of the runs that tuned so far.
         tune: the study's settings for tuning.
         seeds: for each seed of the verdict, the seed of the runs that tune.
 
     Returns:
         overrides of each new run, by the number of the run for the verdict that it helps to tune.
     """
-    choices = _choose_all(cells, links, tune, seeds)
+    choices = _choose_all(cells, outcomes, tune, seeds)
     after = ((cell, _beyond(best, values)) for cell, best, values in choices)
     return {cell.number: _job(cell, tune, new, seeds) for cell, new in after if new is not None}
 
 
 def tuned_jobs(
-    cells: Sequence[Cell], links: Sequence[Link], tune: Tune, seeds: dict[int, int]
+    cells: Sequence[Cell], outcomes: Sequence[Outcome], tune: Tune, seeds: dict[int, int]
 ) -> list[Overrides]:
     """Return the overrides of each run for the verdict, followed by its tuned value.
 
     The arguments are those of `wider_jobs`.
     """
-    choices = _choose_all(cells, links, tune, seeds)
+    choices = _choose_all(cells, outcomes, tune, seeds)
     return [(*cell.overrides, f"{tune['key']}={value_text(best)}") for cell, best, _ in choices]
 
 
 def _choose_all(
-    cells: Sequence[Cell], links: Sequence[Link], tune: Tune, seeds: dict[int, int]
+    cells: Sequence[Cell], outcomes: Sequence[Outcome], tune: Tune, seeds: dict[int, int]
 ) -> Iterator[tuple[Cell, Any, list[Any]]]:
     """Yield each run for the verdict with its best value and with all values that were tried."""
-    tried: dict[str, list[Link]] = {}
-    for link in links:
-        tried.setdefault(run_key(link["levels"], link["seed"]), []).append(link)
+    tried: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        tried.setdefault(run_key(outcome["levels"], outcome["seed"]), []).append(outcome)
     for cell in cells:
         of_cell = tried.get(run_key(cell.levels, seeds[cell.seed]), [])
-        yield cell, choose(of_cell, tune, cell), [link["tuned"]["value"] for link in of_cell]
+        yield cell, choose(of_cell, tune, cell), [outcome["tuned"]["value"] for outcome in of_cell]
 
 
 def _beyond(best: Any, values: Sequence[Any]) -> int | float | None:
@@ -255,12 +255,12 @@ def _beyond(best: Any, values: Sequence[Any]) -> int | float | None:
     return rounded if rounded > 0 and rounded not in values else None
 
 
-def choose(links: Sequence[Link], tune: Tune, cell: Cell) -> Any:
+def choose(outcomes: Sequence[Outcome], tune: Tune, cell: Cell) -> Any:
     """Return the value of the tuned parameter with the best metric, among the runs that tried
     values.
 
     Args:
-        links: outcomes of the runs that tried values.
+        outcomes: outcomes of the runs that tried values.
         tune: the study's settings for tuning.
         cell: the run for which the value is chosen, for the message.
 
@@ -268,21 +268,21 @@ def choose(links: Sequence[Link], tune: Tune, cell: Cell) -> Any:
         UserError: none of these runs has a result.
     """
     scores = {
-        link["tuned"]["value"]: _score(link, tune) for link in links if link["status"] != "failed"
+        run["tuned"]["value"]: _score(run, tune) for run in outcomes if run["status"] != "failed"
     }
     if not scores:
-        errors = [link["error"] for link in links if "error" in link]
+        errors = [outcome["error"] for outcome in outcomes if "error" in outcome]
         raise UserError(f"study.tune: every screening run of {cell.label} failed: {errors[:1]}")
     best = max if tune["better"] == "higher" else min
     return best(scores, key=lambda chosen: scores[chosen])
 
 
-def _score(link: Link, tune: Tune) -> float:
+def _score(outcome: Outcome, tune: Tune) -> float:
     """Return the score of a tuning run; an infinitely bad score if the run has none because it
     diverged.
     """
-    curve = curve_of(Path(link["folder"])) if threshold(tune["metric"]) else {}
+    curve = curve_of(Path(outcome["folder"])) if threshold(tune["metric"]) else {}
     try:
-        return value(cast(Run, {**link, "curve": curve}), tune["metric"])
+        return value(cast(Run, {**outcome, "curve": curve}), tune["metric"])
     except KeyError:
         return -math.inf if tune["better"] == "higher" else math.inf

@@ -82,9 +82,9 @@ class Cell:
         return int(seeds[-1].removeprefix("seed=") if seeds else self.arm.seed)
 
     @property
-    def link(self) -> Path:
+    def outcome_path(self) -> Path:
         """The file in the sweep's folder that stores the outcome of the run."""
-        return results.link_path(Path(self.arm.hydra.sweep.dir), self.number)
+        return results.outcome_path(Path(self.arm.hydra.sweep.dir), self.number)
 
     def task_config(self) -> DictConfig:
         """Return the config of the run without Hydra's node, as the function that trains receives
@@ -234,7 +234,7 @@ def plain_study(config: DictConfig) -> Study:
     return cast(Study, used)
 
 
-def write_link(cell: Cell, outcome: results.Result) -> None:
+def write_outcome(cell: Cell, outcome: results.Result) -> None:
     """Write the file with the outcome of a run into the folder of its sweep."""
     config = cell.config
     about: Any = {
@@ -251,7 +251,7 @@ def write_link(cell: Cell, outcome: results.Result) -> None:
         if tune := study.get("tune"):
             value = OmegaConf.select(config, tune["key"])
             about["tuned"] = {"key": tune["key"], "value": value}
-    results.write_link(cell.link, about | outcome)
+    results.write_outcome(cell.outcome_path, about | outcome)
 
 
 @dataclass(frozen=True)
@@ -280,10 +280,10 @@ class RunTask:
             time.sleep(HELD_SECONDS)
             return False
         with lock:
-            if self.cell.link.exists():
+            if self.cell.outcome_path.exists():
                 return False
             status = run_in_child(execute, self.context, self.cell, place)
-            if status not in INTERRUPTED and not self.cell.link.exists():
+            if status not in INTERRUPTED and not self.cell.outcome_path.exists():
                 fail(self.cell, f"the process ended with status {status}")  # it was killed
             return True
 
@@ -300,7 +300,7 @@ class RunTask:
 
 def fail(cell: Cell, error: str) -> None:
     """Store that a run failed."""
-    write_link(cell, {"status": "failed", "error": error})
+    write_outcome(cell, {"status": "failed", "error": error})
 
 
 def execute(context: HydraContext, cell: Cell, place: Callable[[], None] | None) -> None:
@@ -330,7 +330,7 @@ def execute(context: HydraContext, cell: Cell, place: Callable[[], None] | None)
         hydra_context=context,
     )
     try:
-        write_link(cell, done.return_value)
+        write_outcome(cell, done.return_value)
     except Exception as error:
         fail(cell, f"{type(error).__name__}: {error}")
         raise

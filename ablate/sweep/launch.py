@@ -39,7 +39,7 @@ from ablate.evidence.outcome import NOT_LEARNED, PROBE, STATUSES, Row, rows
 from ablate.phrases import counted
 from ablate.record.files import read_sealed, seal, write_json, write_text
 from ablate.record.identity import source_hash
-from ablate.record.results import Link, executed_source, read_link, read_links
+from ablate.record.results import Outcome, executed_source, read_outcome, read_outcomes
 from ablate.sweep.begin import STATE, decide_once, lock_sweeps, register_study
 from ablate.sweep.cell import Cell, RunTask, fail
 from ablate.sweep.compose import PlannedSweep, stages
@@ -88,12 +88,12 @@ def launch(context: HydraContext, config: DictConfig, jobs: Sequence[Sequence[st
         sys.exit(1)
 
 
-def check_source(link: Link) -> None:
+def check_source(outcome: Outcome) -> None:
     """Raise UserError if a run executed other source than this process read when the sweep began.
 
     Runs of a sweep are separate processes, so they would execute changed files.
     """
-    pairs = executed_source(link)
+    pairs = executed_source(outcome)
     changed = sorted({name for name, source in pairs if source_hash(name) != source})
     if changed:
         raise UserError(
@@ -150,30 +150,30 @@ class Worker:
         """Return a decision of the first worker that needs it, which the file `path` stores."""
         return decide_once(self.sweep.config, path, decide)
 
-    def run(self, cells: Sequence[Cell], again: bool = True) -> list[Link]:
+    def run(self, cells: Sequence[Cell], again: bool = True) -> list[Outcome]:
         """Execute some runs, wait until all are done by any worker, and return their outcomes in
         the order of `cells`; with `again`, retry runs that failed earlier.
         """
         with lock_sweeps(self.sweep.config):
             for cell in cells:
                 if not self._outcome_is_valid(cell, again=again):
-                    cell.link.unlink()
+                    cell.outcome_path.unlink()
         while True:
             for cell, here in self._as_completed(cells):
                 self._show(cell, here=here)
             with suppress(FileNotFoundError):  # another worker is retrying a failed cell
-                return [read_link(cell.link) for cell in cells]
+                return [read_outcome(cell.outcome_path) for cell in cells]
 
     def _show(self, cell: Cell, *, here: bool) -> None:
         """Print the outcome of a run; `here` is true if this process executed it."""
-        link = read_link(cell.link)
+        outcome = read_outcome(cell.outcome_path)
         self.work.update()
-        how = "reused" if link.get("reused") else link["status"]
-        detail = link.get("error") or f"{link['wall_seconds']:.0f} s"
+        how = "reused" if outcome.get("reused") else outcome["status"]
+        detail = outcome.get("error") or f"{outcome['wall_seconds']:.0f} s"
         where = "" if here else " (earlier, or another worker)"
         line = f"{self.work.n}/{self.work.total} {cell.label}: {how}, {detail}{where}"
         self.work.write(line, file=sys.stderr)
-        check_source(link)
+        check_source(outcome)
 
     def _as_completed(self, cells: Sequence[Cell]) -> Iterator[tuple[Cell, bool]]:
         """Execute the runs, and yield each run that is done, and whether this worker executed it.
@@ -185,7 +185,7 @@ class Worker:
         while waiting or running:
             while waiting and len(running) < size:
                 cell = waiting.popleft()
-                if cell.link.exists():
+                if cell.outcome_path.exists():
                     yield cell, False
                 else:
                     running.append((self.engine.submit(RunTask(self.sweep.context, cell)), cell))
@@ -193,9 +193,9 @@ class Worker:
             running = [each for each in running if each not in ended]
             for job, cell in ended:
                 here = bool(job.exception() or job.result())
-                if here and not cell.link.exists():
+                if here and not cell.outcome_path.exists():
                     fail(cell, str(job.exception() or "the process was interrupted"))
-                if cell.link.exists():
+                if cell.outcome_path.exists():
                     yield cell, here
                 else:
                     waiting.append(cell)
@@ -210,13 +210,13 @@ class Worker:
         from ablate.sweep.preflight import records_of
 
         try:
-            link = read_link(cell.link)
+            outcome = read_outcome(cell.outcome_path)
         except FileNotFoundError:
             return True
-        if link["status"] == "failed":
+        if outcome["status"] == "failed":
             return not again
         result = next(records_of([cell], self.sweep.checked.data)).stored_result()
-        return result is not None and result["identity"] == link["identity"]
+        return result is not None and result["identity"] == outcome["identity"]
 
 
 def conclude(config: DictConfig, cells: int) -> int:
@@ -279,10 +279,10 @@ def _about_loggers(sweep: Path) -> Iterator[str]:
     """
     from ablate.wandb.connection import advise_sync
 
-    links = [link for link in read_links(sweep) if "folder" in link]
-    sentences = Counter(line for link in links for line in {*link.get("logger_failures", [])})
+    outcomes = [outcome for outcome in read_outcomes(sweep) if "folder" in outcome]
+    sentences = Counter(line for run in outcomes for line in {*run.get("logger_failures", [])})
     for sentence, count in sentences.items():
-        yield f"warning: in {count} of {len(links)} runs {sentence}; their records are complete"
+        yield f"warning: in {count} of {len(outcomes)} runs {sentence}; their records are complete"
     yield advise_sync(sweep)
 
 

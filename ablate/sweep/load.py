@@ -18,7 +18,7 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import SCREENING, curve_of, gather, training_curve_of
 from ablate.evidence.outcome import Curve, by_label
 from ablate.record.files import check_links
-from ablate.record.results import folders_of, read_links, read_result, say
+from ablate.record.results import folders_of, read_outcomes, read_result, say
 from ablate.verdict.conclude import load_evidence
 
 if TYPE_CHECKING:
@@ -78,11 +78,11 @@ def check_cells(sweep: Path) -> None:
     """Raise UserError if folders of runs of a sweep are missing, or outside its results folder."""
     # the folder of the sweep is RESULTS/sweeps/NAME/TIME
     results = (sweep.resolve() / "../../..").resolve()
-    for link in (*read_links(sweep), *read_links(sweep / SCREENING)):
-        for record in folders_of(link):
+    for outcome in (*read_outcomes(sweep), *read_outcomes(sweep / SCREENING)):
+        for record in folders_of(outcome):
             path = Path(record).resolve()
             if not (path.is_dir() and path.is_relative_to(results)):
-                raise UserError(f"{sweep}: {record} of cell {link['cell']} is not in {results}")
+                raise UserError(f"{sweep}: {record} of cell {outcome['cell']} is not in {results}")
 
 
 def frame(folder: Path, *, curves: bool) -> "pandas.DataFrame":

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ablate.errors import UserError
-from ablate.record.results import cut, read_links
+from ablate.record.results import cut, read_outcomes
 
 STEP = "trainer/global_step"  # name of the step in Lightning's logger
 ANALYSIS = "analysis"  # job type of the analysis run of a sweep
@@ -210,7 +210,7 @@ def advise_sync(folder: Path) -> str:
     """Return how to upload the runs of W&B that are stored on this disk alone, in the folder of a
     run or in that of a sweep and of its runs; "" if there are none.
     """
-    runs = {Path(link["folder"]) for link in read_links(folder) if "folder" in link}
+    runs = {Path(outcome["folder"]) for outcome in read_outcomes(folder) if "folder" in outcome}
     waiting = [
         place.parent / "*" if place in runs else place
         for place in (*runs, folder)

@@ -9,7 +9,7 @@ import pytest
 import ablate
 from ablate.errors import UserError
 from ablate.record.files import write_json
-from ablate.record.results import link_path, read_links, write_link
+from ablate.record.results import outcome_path, read_outcomes, write_outcome
 from ablate.sweep.load import _config
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
@@ -71,10 +71,10 @@ def test_outcomes_name_the_folders_of_their_runs_after_a_move(tmp_path, monkeypa
 
     before, now = Path("before"), tmp_path / "now"  # relative to the current folder, and absolute
     sweep = Path("sweeps", "name", "2026-01-01_00-00-00")
-    write_link(link_path(before / sweep, 0), link(before))
-    assert read_links(before / sweep) == [link(before)]
+    write_outcome(outcome_path(before / sweep, 0), link(before))
+    assert read_outcomes(before / sweep) == [link(before)]
     before.rename(now)
-    assert read_links(now / sweep) == [link(now)]
+    assert read_outcomes(now / sweep) == [link(now)]
 
 
 def test_the_texts_of_a_test_do_not_hide_the_corpus_of_its_run(tmp_path):

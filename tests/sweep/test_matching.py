@@ -6,7 +6,7 @@ from omegaconf import OmegaConf
 from ablate.errors import UserError
 from ablate.record.files import read_sealed
 from ablate.sweep.adjust import matched_jobs, solve
-from ablate.sweep.cell import Cell, write_link
+from ablate.sweep.cell import Cell, write_outcome
 from ablate.train.job import build_model, parameters, prepare_data
 from ablate.train.resolve import resolve
 
@@ -58,7 +58,7 @@ def test_the_nearest_number_is_found_or_the_arm_is_refused():
 
 def test_a_link_says_what_was_matched_beside_what_became_of_the_cell(cells):
     (cell,) = cells(["model/position"], ("model/position=learned", "seed=1"), match=BY_SIZE)
-    write_link(cell, {"status": "finished", "identity": "abc"})
-    link = read_sealed(cell.link)
+    write_outcome(cell, {"status": "finished", "identity": "abc"})
+    link = read_sealed(cell.outcome_path)
     assert (link["status"], link["identity"]) == ("finished", "abc")
     assert link["matched"] == {"model.d_ff": cell.config.model.d_ff}

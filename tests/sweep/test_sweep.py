@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ablate.record.results import read_link
+from ablate.record.results import read_outcome
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -53,7 +53,7 @@ def sweep_folder(tmp_path):
 
 def links(tmp_path):
     paths = sorted((sweep_folder(tmp_path) / "cells").glob("*.json"))
-    return [read_link(path) for path in paths]
+    return [read_outcome(path) for path in paths]
 
 
 @pytest.mark.slow
@@ -138,7 +138,7 @@ def test_two_cells_on_two_devices_each(processes, tmp_path):
     assert single.returncode == 0, single.stderr
     (path,) = (tmp_path / "results" / "sweeps" / "single").glob("*/cells/*.json")
     # gradients differ: two devices take another first batch
-    assert _scores(read_link(path)) == _scores(entries[0])
+    assert _scores(read_outcome(path)) == _scores(entries[0])
 
 
 def _scores(link):

@@ -20,7 +20,7 @@ from ablate.evidence.gather import gather
 from ablate.record import identity as source
 from ablate.record.files import seal, write_json
 from ablate.record.identity import source_hash
-from ablate.record.results import Fingerprints, link_path
+from ablate.record.results import Fingerprints, outcome_path
 from ablate.record.training import Record
 from ablate.sweep.begin import begin, decide_once, register_study
 from ablate.sweep.cell import Cell, plain_study
@@ -51,8 +51,8 @@ def cells(tmp_path):
     return [toy(n, tmp_path, training=max(1, n)) for n in range(6)]
 
 
-def done(cell, sweep, status="finished", **more):
-    write_json(link_path(sweep, cell.number), seal({"status": status, "wall_seconds": 1, **more}))
+def done(cell, root, status="finished", **more):
+    write_json(outcome_path(root, cell.number), seal({"status": status, "wall_seconds": 1, **more}))
 
 
 class Here(Engine):
@@ -212,7 +212,7 @@ def test_runs_of_different_code_are_not_pooled(tmp_path, monkeypatch, key, tunin
     for number, folder in enumerate(source):
         place = tmp_path / "screening" if tuning and number else tmp_path
         end = {"short": {"folder": folder}} if key == "short" else {key: folder}
-        write_json(link_path(place, number), seal({"cell": number, "levels": {}, **end}))
+        write_json(outcome_path(place, number), seal({"cell": number, "levels": {}, **end}))
     with pytest.raises(UserError, match="ablate.errors"):
         gather(tmp_path)
 
