@@ -58,7 +58,7 @@ adapter = cache(TypeAdapter[Any])  # pydantic's validator of a type
 LARGEST = 1 << 30  # bytes of a file of runs after unpacking; evidence may come from strangers
 
 
-class Regime(TypedDict):
+class Setting(TypedDict):
     """The setting in which a study was run: data, model size, training steps, device and so on. Its
     verdicts hold in this setting.
     """
@@ -128,7 +128,7 @@ class About(TypedDict):
 
     name: str
     study: Study
-    regime: Regime
+    regime: Setting
     registration: Registration
     seal: NotRequired[Seal]
     registered: NotRequired[Mapping[str, object]]
@@ -308,8 +308,9 @@ def digest_of_evidence(folder: Path) -> str:
     return digest(_files(folder))
 
 
-def read_lines(path: Path) -> Iterator[Record]:
-    """Yield the objects in a file to which sealed lines are appended; none without the file.
+def read_sealed_records(path: Path) -> Iterator[Record]:
+    """Yield the JSON objects of a log file, after checking the checksum (seal) of each line. A
+    missing file yields nothing.
 
     Raises:
         UserError: the file cannot be read, or a line was changed after it was written.
@@ -331,7 +332,7 @@ def read_manifest(folder: Path) -> dict[str, Record]:
     Raises:
         UserError: the file cannot be read, or a line was changed after it was written.
     """
-    return {line["name"]: line for line in read_lines(folder / MANIFEST)}
+    return {line["name"]: line for line in read_sealed_records(folder / MANIFEST)}
 
 
 def keep(folder: Path, evidence: "Evidence") -> None:
@@ -362,7 +363,7 @@ def check_kept(folder: Path, evidence: "Evidence") -> None:
             "files, or save a new sweep in this folder with to="
         )
     runs, sweep = {run["seed"] for run in evidence.runs}, evidence.registration.get("sweep")
-    lines = read_lines(folder / ANALYSIS_LOG)
+    lines = read_sealed_records(folder / ANALYSIS_LOG)
     looks = [line for line in lines if line["what"] == "look" and line["folder"] == sweep]
     seen = {(r, s) for look in looks for r, s in (*look["seeds"], *look["failed"])}
     if gone := [s for r, s in sorted(seen) if not {s, s + PER_REPLICATE * r} & runs]:

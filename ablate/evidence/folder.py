@@ -42,8 +42,8 @@ from ablate.evidence.checks import (
     SCREENING,
     STATISTICS,
     About,
-    Regime,
     Registration,
+    Setting,
     check_digests,
     check_form,
     file_of_runs,
@@ -81,7 +81,7 @@ class Evidence:
 
     name: str
     study: Study
-    regime: Regime
+    regime: Setting
     registration: Registration
     runs: list[Run]
     screening: list[Run] = field(default_factory=list)
@@ -133,7 +133,7 @@ class Evidence:
         steps = self.regime.get("short")
         if steps is None:
             return None
-        regime: Regime = {**self.regime, "steps": steps}
+        regime: Setting = {**self.regime, "steps": steps}
         del regime["short"]
         runs = [{**run, **run.get("short", {})} for run in self.runs]
         return replace(self, regime=regime, runs=cast(list[Run], runs))

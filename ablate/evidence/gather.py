@@ -31,7 +31,7 @@ from ablate.record.results import (
 LIBRARIES = ("ablate", "torch", "pytorch-lightning", "numpy", "sacrebleu")
 CURVES = ("val/nll", "val/bleu")
 TRAINING = "train/nll"  # computed on single batches, in training mode
-POINTS = 24  # number of points that are kept of a training curve
+POINTS = 24  # number of points that are round_results of a training curve
 DIGITS = 4  # significant digits of each point
 EXACT = 9  # digits that distinguish neighbouring float32 values; enough for trained runs
 STATISTICS = ".stats.npz"
@@ -159,7 +159,7 @@ def _end(outcome: Result) -> End:
     folder = Path(outcome["folder"]) if "folder" in outcome else None
     if folder:
         _check(folder, outcome["training"])
-    metrics, curve = kept(outcome.get("metrics", {}), curve_of(folder) if folder else {})
+    metrics, curve = round_results(outcome.get("metrics", {}), curve_of(folder) if folder else {})
     return {
         "identity": outcome.get("identity", ""),
         "status": outcome["status"],
@@ -177,7 +177,7 @@ def _check(folder: Path, identity: str) -> None:
         raise UserError(f"{folder} has no result.json: start the sweep again to repeat the run")
 
 
-def kept(metrics: Metrics, curve: Curve) -> tuple[Metrics, Curve]:
+def round_results(metrics: Metrics, curve: Curve) -> tuple[Metrics, Curve]:
     """Return the metrics and the validation curve of a run, rounded to `EXACT` significant digits.
 
     If the curve is empty, the metrics keep all digits, because they come from a probe, that is,

@@ -36,7 +36,7 @@ from filelock import FileLock
 from ablate.config import SMOKE
 from ablate.config.study import Claim
 from ablate.errors import UserError
-from ablate.evidence.checks import ANALYSIS_LOG, Asked, Record, Registration, read_lines
+from ablate.evidence.checks import ANALYSIS_LOG, Asked, Record, Registration, read_sealed_records
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import Reason, Run, by_arm, differ_in_code, involves_chance, reason
 from ablate.evidence.registration import (
@@ -145,7 +145,7 @@ def read_log(folder: Path) -> Lines:
         UserError: a line was changed after it was written.
     """
     logs = [folder / ANALYSIS_LOG, *folder.glob(f"sweeps/*/*/{ANALYSIS_LOG}")]
-    return distinct(line for log in logs for line in read_lines(log))
+    return distinct(line for log in logs for line in read_sealed_records(log))
 
 
 def distinct(lines: Iterable[Record]) -> Lines:

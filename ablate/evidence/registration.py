@@ -72,13 +72,13 @@ def deciding(study: Form, levels: Mapping[str, str] = NONE) -> Form:
         **({"baseline_seeds": more} if (more := study.get("baseline_seeds")) else {}),
         "factors": sorted(study.get("factors", [])),
         "seeds": study.get("seeds"),
-        "tune": tune and _given(tune, OF_TUNE, levels),
-        "match": match and _given(match, OF_MATCH, levels),
-        "claims": [_given(claim, OF_CLAIM, levels) for claim in study.get("claims", [])],
+        "tune": tune and _normalised(tune, OF_TUNE, levels),
+        "match": match and _normalised(match, OF_MATCH, levels),
+        "claims": [_normalised(claim, OF_CLAIM, levels) for claim in study.get("claims", [])],
     }
 
 
-def _given(node: Sets, defaults: Sets, levels: Mapping[str, str]) -> Form:
+def _normalised(node: Sets, defaults: Sets, levels: Mapping[str, str]) -> Form:
     """Return the values of some keys of a study file, with their defaults, and with numbers as
     floats, so that 2 and 2.0 are equal. Levels are replaced by the digest of their settings.
     """

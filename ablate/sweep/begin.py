@@ -28,7 +28,7 @@ from ablate.config import PACKAGE, SMOKE, catalogue, leaves
 from ablate.config.labels import stored_labels
 from ablate.config.screen import changed_keys, is_combinations, variants
 from ablate.errors import UserError
-from ablate.evidence.checks import ABOUT, Regime, write_about
+from ablate.evidence.checks import ABOUT, Setting, write_about
 from ablate.evidence.gather import command
 from ablate.evidence.log import Sweep, register
 from ablate.evidence.registration import (
@@ -125,7 +125,7 @@ def command_of(config: DictConfig) -> str:
     return command([*words.task, *grid], "-m", config_dirs=config_dirs(config))
 
 
-def regime(config: DictConfig) -> Regime:
+def regime(config: DictConfig) -> Setting:
     """Return the setting of a sweep: data, model size, budget, device and precision of its runs."""
     choices = config.hydra.runtime.choices
     model = config.model
@@ -143,7 +143,7 @@ def regime(config: DictConfig) -> Regime:
         "threads": config.threads,
         **({"short": short} if short else {}),
     }
-    return cast(Regime, setting)
+    return cast(Setting, setting)
 
 
 # keys with the location of data on one machine
@@ -151,7 +151,7 @@ PLACES = ("root", "download_to", "url", "folder", "file")
 MACHINE = ("threads",)  # keys of a setting that change results only by rounding
 
 
-def describe(planned: PlannedSweep, regime: Regime) -> tuple[Sweep, Form]:
+def describe(planned: PlannedSweep, regime: Setting) -> tuple[Sweep, Form]:
     """Return the line of a new sweep in the log, and the content of registered.json.
 
     Args:
@@ -237,7 +237,7 @@ def lock_sweeps(config: DictConfig) -> AbstractContextManager[Any]:
     return FileLock(Path(config.paths.results) / "locks" / f"sweep {config.name}.lock")
 
 
-def enter(config: DictConfig, regime: Regime) -> None:
+def enter(config: DictConfig, regime: Setting) -> None:
     """Choose the folder of the sweep, and store it in hydra.sweep.dir.
 
     An open sweep of the same command is continued.
@@ -253,7 +253,7 @@ def enter(config: DictConfig, regime: Regime) -> None:
         write_json(folder / STATE, seal({"key": own_key, "failed": None}))
 
 
-def key(config: DictConfig, regime: Regime) -> str:
+def key(config: DictConfig, regime: Setting) -> str:
     """Return a hash (16 hexadecimal digits) of a command's overrides, of its setting, of the config
     files, of the code (`digest_of_code`), of the versions of the numerical libraries, and of the
     place of the results relative to the folder of the sweep.
