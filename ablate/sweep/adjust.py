@@ -61,7 +61,7 @@ def matched_jobs(cells: Sequence[Cell], match: Match) -> list[Overrides]:
         reference = _reference_run(cell, cells, match)
         pair = without_seed(cell.overrides), without_seed(reference.overrides)
         if pair not in solved:
-            solved[pair] = () if cell is reference else _solved(cell, reference, match)
+            solved[pair] = () if cell is reference else _width_override(cell, reference, match)
         jobs.append((*cell.overrides, *solved[pair]))
     return jobs
 
@@ -82,7 +82,7 @@ def _reference_run(cell: Cell, cells: Sequence[Cell], match: Match) -> Cell:
     raise UserError(f"study.match.to: no run has {missing} with seed {cell.seed}")
 
 
-def _solved(cell: Cell, reference: Cell, match: Match) -> Overrides:
+def _width_override(cell: Cell, reference: Cell, match: Match) -> Overrides:
     job, other = (resolve(arm.task_config()) for arm in (cell, reference))
     data, target = prepare_data(job), _trained(other, prepare_data(other))
 

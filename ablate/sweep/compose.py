@@ -327,7 +327,7 @@ def check_apart(cells: Sequence[Cell]) -> None:
         other = arms.setdefault(text_key(cell.levels), cell)
         if other is not cell:
             _check_alike(other, cell)
-    _check_once(cells)
+    _check_duplicates(cells)
     if cells and cells[0].arm.study is not None:
         _check_unequal(list(arms.values()))
 
@@ -354,7 +354,7 @@ def _values(cell: Cell) -> dict[str, str]:
     return {k: value_text(value) for k, value in leaves(cell.arm).items() if makes_arms(k)}
 
 
-def _check_once(cells: Iterable[Cell]) -> None:
+def _check_duplicates(cells: Iterable[Cell]) -> None:
     """Raise UserError if a sweep has the same arm with the same seed twice.
 
     Without a study, the same seed may occur once in each replicate (a numbered set of seeds).

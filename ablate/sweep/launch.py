@@ -150,13 +150,15 @@ class Worker:
         """Return a decision of the first worker that needs it, which the file `path` stores."""
         return decide_once(self.sweep.config, path, decide)
 
-    def run(self, cells: Sequence[Cell], again: bool = True) -> list[Outcome]:
-        """Execute some runs, wait until all are done by any worker, and return their outcomes in
-        the order of `cells`; with `again`, retry runs that failed earlier.
+    def run(self, cells: Sequence[Cell], retry_failed: bool = True) -> list[Outcome]:
+        """Execute the runs that no other worker executes, wait until all runs in `cells` have
+        ended, and return their outcomes in the order of `cells`.
+
+        With `retry_failed`, runs that failed earlier are repeated.
         """
         with lock_sweeps(self.sweep.config):
             for cell in cells:
-                if not self._outcome_is_valid(cell, again=again):
+                if not self._outcome_is_valid(cell, retry_failed=retry_failed):
                     cell.outcome_path.unlink()
         while True:
             for cell, here in self._as_completed(cells):
@@ -202,9 +204,11 @@ class Worker:
             if not ended:
                 time.sleep(self.engine.poll_seconds)
 
-    def _outcome_is_valid(self, cell: Cell, *, again: bool) -> bool:
+    def _outcome_is_valid(self, cell: Cell, *, retry_failed: bool) -> bool:
         """Return whether a run has no stored outcome, or an outcome that is valid for its present
-        config; with `again`, the outcome of a failed run is not valid.
+        config.
+
+        With `retry_failed`, the outcome of a failed run is not valid.
         """
         # here, because it imports torch, and the server imports torch at the same time
         from ablate.sweep.preflight import records_of
@@ -214,7 +218,7 @@ class Worker:
         except FileNotFoundError:
             return True
         if outcome["status"] == "failed":
-            return not again
+            return not retry_failed
         result = next(records_of([cell], self.sweep.checked.data)).stored_result()
         return result is not None and result["identity"] == outcome["identity"]
 

@@ -105,16 +105,16 @@ def frame(folder: Path, *, curves: bool) -> "pandas.DataFrame":
 
 def _rows(folder: Path, curves: bool) -> Iterator[Row]:
     if (folder / "runs").is_dir():
-        return _of_results(folder / "runs", curves)
+        return _results_rows(folder / "runs", curves)
     check_links(folder, folder)
     sweeps = {path.parent for name in (f"{RUNS}*", "cells") for path in folder.rglob(name)}
     kept = sorted(path for path in sweeps if path.name != SCREENING or (path / ABOUT).exists())
-    return (row for path in kept for row in _of_sweep(path, curves))
+    return (row for path in kept for row in _sweep_rows(path, curves))
 
 
-def _of_sweep(folder: Path, curves: bool) -> Iterator[Row]:
-    """Yield a row with the metrics of every run of a sweep, or with `curves` a row for every step
-    of every run with a logged loss.
+def _sweep_rows(folder: Path, curves: bool) -> Iterator[Row]:
+    """Yield a row of metrics for every run of a sweep. With `curves`, yield a row for every step at
+    which a loss was logged.
 
     A row begins with the run's levels of the study's factors. If the study has two training
     budgets, a run has rows for both.
@@ -151,14 +151,14 @@ def _points(*curves: Curve) -> Iterator[Row]:
     return (by_step[step] for step in sorted(by_step))
 
 
-def _of_results(folder: Path, curves: bool) -> Iterator[Row]:
-    """Yield a row for every test of every run with a result, or with `curves` for every step of
-    every run with a logged loss.
+def _results_rows(folder: Path, curves: bool) -> Iterator[Row]:
+    """Yield a row for every test of every run with a result. With `curves`, yield a row for every
+    step at which a loss was logged.
 
     A row begins with the config values that differ between the runs.
     """
     paths = sorted(folder.iterdir())
-    ends = [(path, *end) for path in paths for end in _ends(path)]
+    ends = [(path, *end) for path in paths for end in _test_rows(path)]
     keys = _differing_keys([config for _, config, _ in ends])
     seen: set[Path] = set()
     arms = _short_names([{key: config.get(key) for key in keys} for _, config, _ in ends])
@@ -190,7 +190,7 @@ def _short_names(arms: Iterable[Levels]) -> dict[str, str]:
     }
 
 
-def _ends(folder: Path) -> Iterator[tuple[Row, Row]]:
+def _test_rows(folder: Path) -> Iterator[tuple[Row, Row]]:
     """Yield, for each test of a run, its config values and a row with seed, status, metrics and
     seconds.
 

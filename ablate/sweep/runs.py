@@ -259,8 +259,8 @@ def _name(swept: dict[str, Override]) -> str:
 
 
 def with_claims(sweep: PlannedSweep) -> PlannedSweep:
-    """Return a checked sweep whose study has claims, in the configs of the sweep and of its runs,
-    too; a study that `ask` has not made stays.
+    """Return the sweep with claims added to its study and to the configs of its runs. Only a study
+    that `ask` has created, which has no claims yet, is changed.
 
     The levels of a claim are those of the runs, because a config may convert the values that the
     command lists.
@@ -367,7 +367,7 @@ def compose_sweep(
     Raises:
         UserError: no decision rule applies to the study.
     """
-    with _searching(folder, main or str(CONF)) as started:
+    with _initialise_hydra(folder, main or str(CONF)) as started:
         config = started.compose_config(name or "config", [*words], run_mode=RunMode.MULTIRUN)
         context = HydraContext(config_loader=started.config_loader, callbacks=Callbacks(config))
         check_sweep(config)
@@ -379,14 +379,12 @@ def compose_sweep(
 
 
 @contextmanager
-def _searching(folder: str | None, main: str) -> Iterator[Hydra]:
-    """Initialise Hydra with the main config folder, and with an additional folder if one is
-    given.
-    """
-    with hydra.initialize_config_dir(os.path.abspath(main), version_base="1.3"):
+def _initialise_hydra(extra_folder: str | None, main_folder: str) -> Iterator[Hydra]:
+    """Initialise Hydra with the main config folder and, if one is given, an additional folder."""
+    with hydra.initialize_config_dir(os.path.abspath(main_folder), version_base="1.3"):
         path = GlobalHydra.instance().config_loader().get_search_path()
-        if folder:
-            place = f"file://{Path(folder).resolve()}"
+        if extra_folder:
+            place = f"file://{Path(extra_folder).resolve()}"
             path.prepend("command-line", place, SearchPathQuery("schema"))
         GlobalHydra.instance().clear()  # this instance has already read its search path
         yield Hydra.create_main_hydra2("plan", path)

@@ -94,11 +94,11 @@ def sweep(cells, tmp_path):
 def stage(sweep, processes):
     """Run one stage of three cells, whose processes end in these ways, in their order."""
 
-    def ran(*ends, again=True):
+    def ran(*ends, retry_failed=True):
         following, work = iter(ends), progress("toy", 3, shown=False)
         processes(lambda cell: next(following)(cell))
         with work:
-            return Worker(sweep, Here(), work).run(sweep.cells[1:4], again), work
+            return Worker(sweep, Here(), work).run(sweep.cells[1:4], retry_failed), work
 
     return ran
 
@@ -109,7 +109,7 @@ def ends_well(sweep):
 
 def test_workers_that_race_execute_every_cell_once(sweep, processes, tmp_path, monkeypatch):
     # a worker that starts late sees outcomes, which the records of these cells would not confirm
-    monkeypatch.setattr(Worker, "_outcome_is_valid", lambda self, cell, again: True)
+    monkeypatch.setattr(Worker, "_outcome_is_valid", lambda self, cell, retry_failed: True)
     executed, active = [], []
 
     def slowly(cell):
@@ -185,7 +185,7 @@ def test_who_joins_runs_again_what_failed_or_is_not_what_it_would_be_now(
     assert "cell 2: finished, 1 s" in capsys.readouterr().err
     for cell in cells:
         done(cell, tmp_path, "failed", error="no space")
-    links, _ = stage(again=False)
+    links, _ = stage(retry_failed=False)
     assert [link["status"] for link in links] == ["failed"] * 3
 
 
