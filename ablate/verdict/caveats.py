@@ -32,13 +32,13 @@ from ablate.evidence.registration import ordered, planned_looks, shared_seeds, t
 from ablate.phrases import name_of, number_of
 from ablate.stats import difference
 from ablate.stats.corrections import is_visible, skewness
-from ablate.verdict.judge import Judged
+from ablate.verdict.judge import JudgedClaim
 from ablate.verdict.sides import pairs, steps_of, values_of
 from ablate.verdict.types import COMBINATIONS
 
 IDLE = 0.2  # number of cores that other processes may use during a time measurement
 ALIKE = 0.01  # largest relative difference in parameters of arms that count as matched
-Rule = Callable[[Judged, Evidence], Iterator[Reason]]  # yields the caveats on a claim
+Rule = Callable[[JudgedClaim, Evidence], Iterator[Reason]]  # yields the caveats on a claim
 # the order of the caveats on claims; those on tables come first
 CODES = (
     *("seeds_unpaired", "failures_left_out", "trend_reverses", "no_spread", "runs_older"),
@@ -49,7 +49,7 @@ PLACES = {code: place for place, code in enumerate(CODES)}
 
 def caveats(
     evidence: Evidence,
-    judged: Sequence[Judged],
+    judged: Sequence[JudgedClaim],
     waiting: Sequence[Claim],
     departed: Iterable[Reason],
     unfinished: Sequence[Levels],
@@ -75,7 +75,7 @@ def caveats(
     ]
 
 
-def _merged(rule: Rule, judged: Sequence[Judged], evidence: Evidence) -> Iterator[Caveat]:
+def _merged(rule: Rule, judged: Sequence[JudgedClaim], evidence: Evidence) -> Iterator[Caveat]:
     """Yield every reason that a rule gives once, with the numbers of the claims it is about."""
     merged: dict[str, tuple[Reason, list[str]]] = {}
     for claim in judged:
@@ -94,7 +94,7 @@ def _numbers(names: Iterable[str], evidence: Evidence) -> list[int]:
 
 
 def _of_correction(
-    evidence: Evidence, judged: Sequence[Judged], waiting: Sequence[Claim]
+    evidence: Evidence, judged: Sequence[JudgedClaim], waiting: Sequence[Claim]
 ) -> Iterator[Caveat]:
     tested = [name_of(claim.entry) for claim in judged if claim.entry["p"]]
     family = len(tested) + sum(involves_chance(claim) for claim in waiting)
@@ -163,7 +163,7 @@ def _at_end(
     return {arm: [count, len(arms[arm])] for arm, count in counts.items() if count}
 
 
-def _of_runs(evidence: Evidence, judged: Sequence[Judged]) -> Iterator[Reason]:
+def _of_runs(evidence: Evidence, judged: Sequence[JudgedClaim]) -> Iterator[Reason]:
     """Yield the caveats on runs that failed, and on measurements on a busy machine.
 
     Runs that failed to learn are left out if a claim on their arm already states their number.
@@ -256,7 +256,7 @@ def _processor(run: Run) -> str:
     return " with ".join(filter(None, words)) if words[0] else ""
 
 
-def _of_effects(claim: Judged, evidence: Evidence) -> Iterator[Reason]:
+def _of_effects(claim: JudgedClaim, evidence: Evidence) -> Iterator[Reason]:
     """Yield a caveat if the effect of a claim differs between processors, by an F test at alpha
     divided by the number of claims: then seeds on one processor are not independent.
     """
@@ -276,7 +276,7 @@ def _of_effects(claim: Judged, evidence: Evidence) -> Iterator[Reason]:
             yield reason("effect_by_processor", effects=means, p=p)
 
 
-def _of_sizes(claim: Judged, evidence: Evidence) -> Iterator[Reason]:
+def _of_sizes(claim: JudgedClaim, evidence: Evidence) -> Iterator[Reason]:
     """Yield a caveat if compared arms have different numbers of trained parameters."""
     finding = claim.finding
     if finding.problem:
@@ -297,7 +297,7 @@ def _size(run: Run) -> int:
     return int(run["metrics"].get("parameters") or 0)
 
 
-def _of_missing_runs(claim: Judged) -> Iterator[Reason]:
+def _of_missing_runs(claim: JudgedClaim) -> Iterator[Reason]:
     """Yield the caveats on seeds without a pair of runs, and on runs that failed to learn."""
     entry, table = claim.entry, "design" in claim.entry
     if claim.finding.paired and (seeds := claim.finding.paired.unpaired):
@@ -310,7 +310,7 @@ def _of_missing_runs(claim: Judged) -> Iterator[Reason]:
         yield reason("without_value" if table else "failures_left_out", arms=counts)
 
 
-def _of_table(claim: Judged) -> Iterator[Reason]:
+def _of_table(claim: JudgedClaim) -> Iterator[Reason]:
     """Yield caveats on the runs of the arms of a table, such as arms that look skewed, or whose
     runs all have the same value.
     """
@@ -327,7 +327,7 @@ def _of_table(claim: Judged) -> Iterator[Reason]:
             yield reason("arm_constant", arm=arm, runs=len(values))
 
 
-def _of_trend(claim: Judged) -> Iterator[Reason]:
+def _of_trend(claim: JudgedClaim) -> Iterator[Reason]:
     """Yield a caveat for neighbouring levels of a trend between which the mean changes in the
     opposite direction of the slope.
     """
@@ -347,7 +347,7 @@ def _of_trend(claim: Judged) -> Iterator[Reason]:
             yield reason("trend_reverses", metric=metric, measures=measures, **ends)
 
 
-def _of_claim(claim: Judged, evidence: Evidence) -> Iterator[Reason]:
+def _of_claim(claim: JudgedClaim, evidence: Evidence) -> Iterator[Reason]:
     """Yield the caveats on a claim: on missing runs, on what its interval covers, on older runs, on
     learning rates, on how often such a test errs in simulations, and on its history in the analysis
     log (earlier sweeps that asked the same question, interim analyses, and other settings).
@@ -360,8 +360,8 @@ def _of_claim(claim: Judged, evidence: Evidence) -> Iterator[Reason]:
         yield reason("no_spread", pairs=entry["pairs"])
     if older := entry["older_cells"]:
         yield reason("runs_older", runs=older, exploratory=claim.seen_before)
-    if claim.rates:
-        yield reason("rates_untuned", rates=claim.rates)
+    if claim.untuned:
+        yield reason("rates_untuned", rates=claim.untuned)
     if claim.noise:
         yield claim.noise
     recipes_alone = entry["method"] == COMBINATIONS and entry["noise"] == ["runs"]

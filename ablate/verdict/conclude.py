@@ -40,8 +40,8 @@ from ablate.stats import at_most
 from ablate.stats.corrections import nominal, spent
 from ablate.verdict.caveats import caveats
 from ablate.verdict.floor import FEWEST
-from ablate.verdict.judge import Decided, Judged, decide, judge, make_undecided, older_runs
-from ablate.verdict.kind import Finding
+from ablate.verdict.judge import Decided, JudgedClaim, decide, judge, make_undecided, older_runs
+from ablate.verdict.kind import ClaimResult
 from ablate.verdict.kinds import KINDS, kind_of
 from ablate.verdict.sides import has, steps_of
 from ablate.verdict.types import (
@@ -219,7 +219,7 @@ def conditional_power(p: float, share: float, level: float) -> float:
     return float(ndtr((trend + float(ndtri(level))) / (1 - share) ** 0.5))
 
 
-def _futile(finding: Finding) -> bool:
+def _futile(finding: ClaimResult) -> bool:
     if finding.result.pairs < FEWEST:
         return False  # so few pairs show no trend
     looks, alpha = finding.result.looks, finding.claim["alpha"]
@@ -233,7 +233,7 @@ def _futile(finding: Finding) -> bool:
     )
 
 
-def _arms(finding: Finding, evidence: Evidence) -> Iterable[Levels]:
+def _arms(finding: ClaimResult, evidence: Evidence) -> Iterable[Levels]:
     """Return the levels of every run that a claim uses, including its positive control."""
     runs, claim = finding.runs, finding.claim
     if loses := claim.get("loses"):
@@ -243,7 +243,7 @@ def _arms(finding: Finding, evidence: Evidence) -> Iterable[Levels]:
 
 
 def both(
-    long: Sequence[Judged], early: Sequence[Judged], evidence: Evidence, short: Evidence
+    long: Sequence[JudgedClaim], early: Sequence[JudgedClaim], evidence: Evidence, short: Evidence
 ) -> list[Entry]:
     """Return the claims of verdict.json with their results at the long and at the short budget.
 

@@ -146,7 +146,7 @@ def contrast(claim: Claim, evidence: Evidence) -> Contrast:
         learned=np.array([_learned(arms, seed, claim["metric"]) for seed in measured], dtype=bool),
         sides=arms,
         unpaired=sorted((every & shared) - measured.keys()),
-        looks=looks_of(claim, evidence, ended_in(arms)),
+        looks=information_fractions(claim, evidence, ended_in(arms)),
         textbook=claim.get("test") == "textbook",
         noise=noise_of(claim, arms, evidence) if _borrows(claim) else None,
         predicted=predicted,
@@ -377,12 +377,13 @@ def asked_of(claim: Question, evidence: Evidence) -> Asked:
     return asked.get(name_of(claim), UNASKED)
 
 
-def looks_of(claim: Question, evidence: Evidence, seeds: Collection[int]) -> Fractions:
-    """Return the fraction of the planned seeds at each analysis; the current analysis is last.
+def information_fractions(claim: Question, evidence: Evidence, seeds: Collection[int]) -> Fractions:
+    """Return the fraction of the planned seeds that each analysis used; the current analysis is
+    last.
 
-    An earlier analysis counts only if it had some of the present seeds, but not all of them. An
-    analysis of all planned seeds leaves no alpha for later analyses. A later analysis is then
-    judged like a single analysis, and its verdict is exploratory.
+    An earlier analysis counts only if it used some, but not all, of the current seeds. An analysis
+    of all planned seeds leaves no alpha for later analyses. A later analysis is then judged like a
+    single analysis, and its verdict is exploratory.
 
     Args:
         claim: the claim.

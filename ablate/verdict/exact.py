@@ -28,7 +28,7 @@ from ablate.record.results import run_key
 from ablate.stats import Tests, at_most
 from ablate.stats.corrections import ONCE, repeated
 from ablate.stats.estimate import Estimate, estimate
-from ablate.verdict.contrast import looks_of
+from ablate.verdict.contrast import information_fractions
 from ablate.verdict.sides import Side, has, is_alone, pairs
 from ablate.verdict.types import (
     INCONCLUSIVE,
@@ -103,11 +103,11 @@ class Exact:
         """Return an infinite interval, because nothing is estimated."""
         return -math.inf, math.inf
 
-    def tests(self, bound: float) -> Tests:
+    def p_values(self, bound: float) -> Tests:
         """Return {}, because nothing is tested."""
         return {}
 
-    def turns(self, alpha: float) -> list[Band]:
+    def decision_thresholds(self, alpha: float) -> list[Band]:
         """Return the tolerances or margins at which the decision changes, each with the decision
         from there on; [] if no value was measured.
         """
@@ -119,7 +119,7 @@ class Exact:
         return thresholds((0.0, near), (self.effect, far))
 
     @property
-    def broken(self) -> int:
+    def n_violations(self) -> int:
         """The number of cases that violate the claim; a value that is not finite violates it."""
         return sum(not self.holds(case) for case in self.counted)
 
@@ -154,7 +154,7 @@ class Exact:
         """The verdict on the claim: supported, refuted, or inconclusive if `counted` is empty."""
         if not self.counted:
             return INCONCLUSIVE
-        return REFUTED if self.broken else SUPPORTED
+        return REFUTED if self.n_violations else SUPPORTED
 
 
 def examine(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> Exact:
@@ -261,15 +261,15 @@ class TrainedValue(Estimate):
     away: bool = False
     holding: int = 0  # number of seeds whose value satisfies the claim
 
-    def tests(self, bound: float) -> Tests:
-        """Return the one-sided p-values of the decisions supported and refuted."""
+    def p_values(self, bound: float) -> Tests:
+        """Return, for the statuses supported and refuted, the one-sided p-value of the test."""
         near, far = self.p_at_least(bound), self.p_at_most(bound)
         supported, refuted = (far, near) if self.away else (near, far)
         if self.error == 0 and self.holding == self.pairs:  # all values may be equal to the bound
             supported = repeated(0.5**self.pairs, self.looks)
         return {SUPPORTED: supported, REFUTED: refuted}
 
-    def turns(self, alpha: float) -> list[Band]:
+    def decision_thresholds(self, alpha: float) -> list[Band]:
         """Return the bounds (tolerances or margins of the claim) at which the decision changes.
 
         Each entry has the decision that holds from its bound up to the next bound.
@@ -300,6 +300,6 @@ def trained_value(
     cases = [*worst.values()]
     values = np.array([table.signed(case) for case in cases], dtype=np.float64)
     mean_distance = estimate(values, scale=max((case.scale for case in cases), default=0.0))
-    looks, holding = looks_of(claim, evidence, {*worst}), sum(map(table.holds, cases))
+    looks, holding = information_fractions(claim, evidence, {*worst}), sum(map(table.holds, cases))
     rule = {"looks": looks, "away": bool(claim["margin"]), "holding": holding}
     return TrainedValue(**vars(mean_distance) | rule)

@@ -330,9 +330,11 @@ def _identical(claim: Claim, differences: Float[np.ndarray, " seeds"] | None) ->
 
 
 def _no_room(claim: Claim, arms: Sequence[Side], control: Control) -> Reason | None:
-    """Return why a claim has only one answer, if the metric's range leaves no room for the margin:
-    the baseline is within the margin of the best value that it should fall short of, or of the
-    value without learning, or both arms are at the best value. Else return None.
+    """Return the reason why the metric's range permits only one verdict; else None.
+
+    There are three such cases: both arms are within the margin of the best value, so the treatment
+    cannot be better by the margin; the baseline is within the margin of an untrained model, so no
+    loss can exceed the margin; both arms are at the best value.
     """
     metric = METRICS.get(claim["metric"].rpartition("/")[2])
     if not metric or not claim["margin"] or claim["minus"] or claim["kind"] == "trend":
@@ -364,8 +366,8 @@ def _nothing_to_gain(
 def _at_ceiling(
     claim: Claim, metric: Metric, means: tuple[float, float], control: Control
 ) -> Reason | None:
-    """Return the reason that both arms are at the best value of the metric, else None; also None if
-    a control arm shows that these runs could have shown a loss.
+    """Return the reason "at_ceiling" if both arms are at or near the best value of the metric; else
+    None. The result is None as well if a control arm shows that these runs could have shown a loss.
     """
     best, wrong = metric.best, metric.wrong
     if best is None or not isinstance(wrong, float):

@@ -30,7 +30,7 @@ from ablate.stats.rates import Rates
 from ablate.verdict.contrast import asked_of, control
 from ablate.verdict.exact import Exact, TrainedValue
 from ablate.verdict.floor import learning
-from ablate.verdict.kind import Finding
+from ablate.verdict.kind import ClaimResult
 from ablate.verdict.kinds import kind_of
 from ablate.verdict.sides import names, other_settings, untuned_rates
 from ablate.verdict.types import (
@@ -60,23 +60,23 @@ class Decided(NamedTuple):
     The p-values are multiplied so that each is compared with alpha.
     """
 
-    finding: Finding
+    finding: ClaimResult
     p: Tests
     decision: Decision
 
 
-class Judged(NamedTuple):
-    """A claim in the form of verdict.json, with everything from which its caveats follow.
+class JudgedClaim(NamedTuple):
+    """A claim as an entry of verdict.json, with the data from which its caveats are computed.
 
-    `seen_before` says whether a pair of its runs is older than the registration, `rates` has the
-    learning rates with which the baseline was not trained.
+    `seen_before` says whether a pair of its runs is older than the registration. `untuned` has the
+    learning rates of the treatment with which the baseline was never trained.
     """
 
-    finding: Finding
+    finding: ClaimResult
     entry: Entry
     asked: Asked
     seen_before: bool
-    rates: list[str]
+    untuned: list[str]
     noise: Reason | None
     learning: Learning
 
@@ -103,7 +103,7 @@ def decide(evidence: Evidence, waiting: Sequence[Claim] = ()) -> list[Decided]:
     return [Decided(f, p, _decision(f, p)) for f, p in zip(findings, adjusted, strict=False)]
 
 
-def _decision(finding: Finding, p: Tests) -> Decision:
+def _decision(finding: ClaimResult, p: Tests) -> Decision:
     """Return the decision on a claim.
 
     If the rates of failed runs decide, the decision has no grade.
@@ -124,16 +124,17 @@ def judge(
     evidence: Evidence,
     waiting: Sequence[Claim],
     primary: str,
-    departed: bool,
-) -> list[Judged]:
-    """Return every decided claim in the form of verdict.json, with what its caveats need.
+    study_changed: bool,
+) -> list[JudgedClaim]:
+    """Return every claim as an entry of verdict.json, together with the data from which its caveats
+    are computed.
 
     Args:
         decided: the claims with their decisions.
         evidence: the evidence of the study.
         waiting: planned claims that lack the runs of an arm.
         primary: name of the first claim of the study.
-        departed: whether the study differs from the registered study.
+        study_changed: whether the study differs from the registered study.
     """
     registration = evidence.registration
     open_claims = sum(involves_chance(claim) for claim in waiting)
@@ -154,7 +155,7 @@ def judge(
             **_of_test(finding, evidence, noise),
             "arms": names(claim),
             "failed_runs": sum(run["status"] == "failed" for run in finding.runs),
-            "exploratory": bool(departed or seen_before or rates or asked["tried"]),
+            "exploratory": bool(study_changed or seen_before or rates or asked["tried"]),
             "older_cells": older,
             "primary": name_of(claim) == primary,
         }
@@ -162,7 +163,7 @@ def judge(
             entry["settings"] = settings
         if not state["gains"] or state["still"]:
             entry = make_undecided(entry, reason("still_learning"))
-        judged.append(Judged(finding, entry, asked, seen_before, rates, noise, state))
+        judged.append(JudgedClaim(finding, entry, asked, seen_before, rates, noise, state))
     return judged
 
 
@@ -186,7 +187,7 @@ def older_runs(runs: Iterable[Run], registration: Registration) -> int:
     return sum(run["status"] != "failed" and run["ended"] < registration["time"] for run in runs)
 
 
-def _has_older_pair(finding: Finding, registration: Registration) -> bool:
+def _has_older_pair(finding: ClaimResult, registration: Registration) -> bool:
     """Return whether all runs of any pair of a claim ended before the registration of the study.
 
     The difference of such a pair was known when the claim was written. A shared baseline alone does
@@ -219,7 +220,7 @@ def _result(decided: Decided, open_claims: int) -> Values:
     share = 2 * nominal(shared / 2, estimate.looks)  # part of alpha for this interim analysis
     more = decidable and (is_open or decision.grade == DIRECTION)
     plans = kind.seeds_needed(claim, estimate, shared) if more else {}
-    bands = kind.turns(estimate, claim["alpha"]) if decidable else []
+    bands = kind.decision_thresholds(estimate, claim["alpha"]) if decidable else []
     scaled = kind.scaled(finding.p)
     entry: Values = {
         "verdict": decision.status,
@@ -245,7 +246,7 @@ def _result(decided: Decided, open_claims: int) -> Values:
     return entry
 
 
-def _counts(finding: Finding) -> Values:
+def _counts(finding: ClaimResult) -> Values:
     """Return the numbers of sentences, runs and cases of a claim, as fields of verdict.json.
 
     Only the fields that apply to the claim are returned.
@@ -269,7 +270,7 @@ def _counts(finding: Finding) -> Values:
         counts: Cases = {
             "of": len(cases.cases),
             "counted": len(cases.counted),
-            "broken": cases.broken,
+            "broken": cases.n_violations,
             "draws": cases.draws,
             "control": cases.control,
         }
@@ -283,7 +284,7 @@ def _counts(finding: Finding) -> Values:
     return entry
 
 
-def _of_test(finding: Finding, evidence: Evidence, noise: Reason | None) -> Values:
+def _of_test(finding: ClaimResult, evidence: Evidence, noise: Reason | None) -> Values:
     """Return the fields of verdict.json on the test of a claim; {} for an exact claim."""
     estimate, claim, kind = finding.result, finding.claim, kind_of(finding.claim)
     entry: Values = {}
@@ -304,7 +305,7 @@ def _bounded(ends: tuple[float, float]) -> list[float] | None:
     return list(ends) if all(math.isfinite(end) for end in ends) else None
 
 
-def seen_noise(finding: Finding) -> Reason | None:
+def seen_noise(finding: ClaimResult) -> Reason | None:
     """Return why false verdicts may be more frequent than the nominal level promises, such as
     "visible skewness", with the rate of false verdicts in simulations.
 

@@ -44,7 +44,7 @@ POWER = 0.8
 
 
 @dataclass(frozen=True)
-class Finding:
+class ClaimResult:
     """The statistical result of a claim, from which its verdict follows.
 
     It has the estimate, the p-values, and the reason why the claim cannot be judged, if there is
@@ -90,7 +90,7 @@ class Kind(ABC):
         if self.needs_margin and claim["margin"] == 0:
             yield f"margin=0, but {claim['kind']} needs a margin above 0"
 
-    def find(self, claim: Claim, evidence: Evidence) -> Finding:
+    def find(self, claim: Claim, evidence: Evidence) -> ClaimResult:
         """Return the statistical result of a claim.
 
         Raises:
@@ -118,7 +118,7 @@ class Kind(ABC):
         finding = self.finding(claim, effect, few, sides=arms, paired=learned, failures=failed)
         return self._with_rates(finding, rates_of_failure(claim, arms, learned.looks))
 
-    def _of_means(self, claim: Claim, evidence: Evidence) -> Finding:
+    def _of_means(self, claim: Claim, evidence: Evidence) -> ClaimResult:
         """Return the result of a claim about runs that are not paired: those of a study of
         combinations, or of a table.
         """
@@ -136,7 +136,7 @@ class Kind(ABC):
         finding = self.finding(claim, effect, problem, sides=arms, failures=failed)
         return self._with_rates(finding, rates)
 
-    def _with_rates(self, finding: Finding, rates: Rates | None) -> Finding:
+    def _with_rates(self, finding: ClaimResult, rates: Rates | None) -> ClaimResult:
         """Return the result of a claim of which some runs failed.
 
         The rates of failed runs decide the claim if they differ significantly. Otherwise the mean
@@ -156,7 +156,7 @@ class Kind(ABC):
             return finding
         return replace(finding, p=doubled(finding.p))
 
-    def _by_failures(self, rates: Rates, finding: Finding) -> Tests | None:
+    def _by_failures(self, rates: Rates, finding: ClaimResult) -> Tests | None:
         """Return the p-value of each decision, from the tests that the treatment fails less, or
         more, often than the baseline (as the claim says); None if neither test is significant.
         """
@@ -176,7 +176,7 @@ class Kind(ABC):
 
     def finding(
         self, claim: Claim, estimate: Tested, problem: Reason | None = None, **fields: Any
-    ) -> Finding:
+    ) -> ClaimResult:
         """Return the result of a claim: the estimate and its p-values.
 
         Args:
@@ -185,12 +185,14 @@ class Kind(ABC):
             problem: the reason why the claim cannot be judged, if there is such a reason.
             fields: further fields of the result.
         """
-        p = self.tests(NOTHING if problem else estimate, float(claim["margin"]))
-        return Finding(claim, estimate, p=p, problem=problem, **fields)
+        p = self.p_values(NOTHING if problem else estimate, float(claim["margin"]))
+        return ClaimResult(claim, estimate, p=p, problem=problem, **fields)
 
     @abstractmethod
-    def tests(self, estimate: Any, margin: float) -> Tests:
-        """Return the one-sided p-value of the test for each decision, by name of the decision."""
+    def p_values(self, estimate: Any, margin: float) -> Tests:
+        """Return, for each status and grade that a verdict can have, the one-sided p-value of its
+        test.
+        """
 
     def scaled(self, p: Tests) -> Tests:
         """Return p-values multiplied so that each is compared with alpha, by name of the
@@ -211,17 +213,17 @@ class Kind(ABC):
 
     def alone(self, estimate: Any, margin: float, alpha: float) -> Decision:
         """Return the decision on an estimate without Holm's correction for other claims."""
-        return self.decide(self.scaled(self.tests(estimate, margin)), alpha)
+        return self.decide(self.scaled(self.p_values(estimate, margin)), alpha)
 
     @abstractmethod
-    def turns(self, estimate: Any, alpha: float) -> list[Band]:
+    def decision_thresholds(self, estimate: Any, alpha: float) -> list[Band]:
         """Return the margins, from 0 on, at which the decision changes.
 
         Each entry has the decision that holds from its margin up to the next margin.
         """
 
-    def named(self, claim: Claim) -> dict[str, float]:
-        """Return the true effect for which seeds are planned, by name of the decision.
+    def planning_effects(self, claim: Claim) -> dict[str, float]:
+        """Return, for each decision, the true effect for which the number of seeds is planned.
 
         This effect comes from the claim and never from the measurement. By default, seeds are not
         planned.
@@ -311,8 +313,8 @@ class Kind(ABC):
             # the power grows with the number of pairs
             return 2 + bisect_left(range(2, self.most_seeds), True, key=enough)
 
-        named = self.named(claim).items()
-        return {side: {"effect": effect, "seeds": seeds(side, effect)} for side, effect in named}
+        effects = self.planning_effects(claim).items()
+        return {side: {"effect": effect, "seeds": seeds(side, effect)} for side, effect in effects}
 
 
 def doubled(p: Tests) -> Tests:

@@ -35,7 +35,7 @@ from ablate.stats.estimate import Values, half_widths, planned_error
 from ablate.stats.rates import Rates, p_values
 from ablate.verdict.contrast import contrast
 from ablate.verdict.exact import Exact, TrainedValue, examine, trained_value
-from ablate.verdict.kind import POWER, Finding, Kind, arm_problems
+from ablate.verdict.kind import POWER, ClaimResult, Kind, arm_problems
 from ablate.verdict.sides import is_independent, sides
 from ablate.verdict.types import (
     DIRECTION,
@@ -65,8 +65,9 @@ class Superiority(Kind):
         "matter). Otherwise they are undecided"
     )
 
-    def tests(self, estimate: Any, margin: float) -> Tests:
-        """Return the one-sided p-value of each status and grade that a verdict can have.
+    def p_values(self, estimate: Any, margin: float) -> Tests:
+        """Return, for each status and grade that a verdict can have, the one-sided p-value of its
+        test.
 
         The null hypotheses on the true effect are, with the margin m: at most 0 for SUPPORTED, at
         least m for REFUTED, at most m for LARGE, and at least 0 for OPPOSITE. Without a margin, the
@@ -86,7 +87,7 @@ class Superiority(Kind):
             return Decision(status)
         return Decision(status, LARGE if at_most(p.get(LARGE, 1.0), alpha) else DIRECTION)
 
-    def turns(self, estimate: Any, alpha: float) -> list[Band]:
+    def decision_thresholds(self, estimate: Any, alpha: float) -> list[Band]:
         """Return the margins at which the decision changes: 0, and the ends of the confidence
         interval of the effect that are above 0.
         """
@@ -98,15 +99,14 @@ class Superiority(Kind):
             (0.0, SUPPORTED, LARGE), (low, SUPPORTED, DIRECTION), (high, REFUTED, SMALL)
         )
 
-    def named(self, claim: Claim) -> dict[str, float]:
-        """Return, for each decision, the true effect that a planned number of seeds must detect.
-
-        The decision "supported" must detect the claim's `plan_for`, or the margin if it has none;
-        the decision "large enough to matter" must detect twice the margin.
+    def planning_effects(self, claim: Claim) -> dict[str, float]:
+        """Return, for each decision, the true effect for which the number of seeds is planned. For
+        "supported" it is `plan_for`, or the margin if `plan_for` is not set; for "large enough to
+        matter" it is twice the margin.
         """
         margin = claim["margin"]
-        named = {SUPPORTED: claim.get("plan_for") or margin, LARGE: 2 * margin}
-        return {side: effect for side, effect in named.items() if effect}
+        effects = {SUPPORTED: claim.get("plan_for") or margin, LARGE: 2 * margin}
+        return {side: effect for side, effect in effects.items() if effect}
 
     def least(self, side: str, margin: float, down: Values, up: Values) -> Values:
         """Return the smallest estimate that is supported, or "large enough to matter"."""
@@ -137,7 +137,7 @@ class Sameness(Kind):
     needs_margin = True
     controlled = True
 
-    def named(self, claim: Claim) -> dict[str, float]:
+    def planning_effects(self, claim: Claim) -> dict[str, float]:
         """Return the true difference for which seeds are planned, for the decision "supported".
 
         The difference is the claim's `plan_for`, or 0 if the claim has none.
@@ -155,7 +155,7 @@ class Equivalence(Sameness):
     whole = (SUPPORTED,)
     signs = (-1, 1)
 
-    def tests(self, estimate: Any, margin: float) -> Tests:
+    def p_values(self, estimate: Any, margin: float) -> Tests:
         """Return the p-values of the decisions: supported, if two tests show that the difference is
         within the margin on both sides; refuted, if a test shows that it is outside.
         """
@@ -168,10 +168,10 @@ class Equivalence(Sameness):
         """Return the p-values of the decisions; different failure rates refute equivalence."""
         return {SUPPORTED: 1.0, REFUTED: min(better, worse)}
 
-    def turns(self, estimate: Any, alpha: float) -> list[Band]:
-        """Return the margins at which the decision changes: refuted below the first, which the
-        whole 1 - alpha interval exceeds; supported above the second, in which the whole
-        1 - 2 alpha interval lies.
+    def decision_thresholds(self, estimate: Any, alpha: float) -> list[Band]:
+        """Return the margins at which the decision changes. The claim is refuted for margins below
+        the first threshold, where the 1 - alpha interval lies outside the margin. It is supported
+        for margins above the second, where the 1 - 2 alpha interval lies inside the margin.
         """
         (low, high), narrow = estimate.interval(1 - alpha), estimate.interval(1 - 2 * alpha)
         inside, outside = max(map(abs, narrow)), max(low, -high)
@@ -199,13 +199,13 @@ class NonInferiority(Sameness):
     )
     signs = (-1,)
 
-    def tests(self, estimate: Any, margin: float) -> Tests:
+    def p_values(self, estimate: Any, margin: float) -> Tests:
         """Return the p-values against the hypotheses that the arm is worse by the margin or more
         (supported), and that it is worse by the margin at most, or better (refuted).
         """
         return {SUPPORTED: estimate.p_at_most(-margin), REFUTED: estimate.p_at_least(-margin)}
 
-    def turns(self, estimate: Any, alpha: float) -> list[Band]:
+    def decision_thresholds(self, estimate: Any, alpha: float) -> list[Band]:
         """Return the margins at which the decision changes: minus the ends of the interval."""
         low, high = estimate.interval(1 - alpha)
         return thresholds((0.0, REFUTED), (-high, INCONCLUSIVE), (-low, SUPPORTED))
@@ -239,7 +239,7 @@ class Stability(Superiority):
                 "that the claim could come out in one way only; allowed is a smaller margin"
             )
 
-    def find(self, claim: Claim, evidence: Evidence) -> Finding:
+    def find(self, claim: Claim, evidence: Evidence) -> ClaimResult:
         """Return the result of a claim: a test of the proportions of failed runs in both arms.
 
         The runs of a seed count even if only one of the arms has runs with this seed. The arm with
@@ -257,10 +257,11 @@ class Stability(Superiority):
     def detectable(
         self, claim: Claim, estimate: Any, alpha: float, pairs: int | None = None
     ) -> float | None:
-        """Return the smallest true proportion of failed runs that the test detects with power 0.8.
+        """Return the smallest failure rate of one arm that the test detects with power 0.8 when no
+        run of the other arm fails.
 
-        It is the proportion in one arm, if no run of the other arm fails. The result is None if an
-        arm has no runs, or if no proportion is detected. The runs are those of the estimate.
+        The numbers of runs are taken from `estimate`; `pairs` is ignored. The result is None if an
+        arm has no runs, or if no rate is detected.
         """
         if not estimate.known:
             return None
@@ -273,13 +274,14 @@ class Stability(Superiority):
                 return float(share)
         return None
 
-    def named(self, claim: Claim) -> dict[str, float]:
-        """Return the true difference of proportions to plan seeds for, by name of the decision.
+    def planning_effects(self, claim: Claim) -> dict[str, float]:
+        """Return, for each decision, the true difference of proportions for which the number of
+        seeds is planned.
 
         For a claim that names neither such a difference nor a margin, the difference is 0.2.
         """
-        named = super().named(claim) or {SUPPORTED: PLANNED}
-        return {side: share for side, share in named.items() if share <= 1}
+        effects = super().planning_effects(claim) or {SUPPORTED: PLANNED}
+        return {side: share for side, share in effects.items() if share <= 1}
 
     def planned(self, estimate: Any) -> bool:
         """Return whether both arms have runs, so that a number of seeds can be planned."""
@@ -350,7 +352,7 @@ class ExactKind(Kind):
                 "a tolerance, to be near 0, or a margin, to be away from it"
             )
 
-    def find(self, claim: Claim, evidence: Evidence) -> Finding:
+    def find(self, claim: Claim, evidence: Evidence) -> ClaimResult:
         """Return the result of an exact claim: the value of each case.
 
         If the claim is about trained models, whose values vary between seeds, the result also has
@@ -361,23 +363,23 @@ class ExactKind(Kind):
         result = trained_value(claim, arms, cases, evidence) or cases
         unmeasured = result is not cases and not result.pairs
         problem = reason("no_trained_model") if unmeasured else None
-        tests = result.tests(claim["margin"] or claim["tolerance"])
-        return Finding(claim, result, arms, cases=cases, p=tests, problem=problem)
+        tests = result.p_values(claim["margin"] or claim["tolerance"])
+        return ClaimResult(claim, result, arms, cases=cases, p=tests, problem=problem)
 
-    def tests(self, estimate: Exact | TrainedValue, margin: float) -> Tests:
+    def p_values(self, estimate: Exact | TrainedValue, margin: float) -> Tests:
         """Return the p-values of a claim about trained models.
 
         The result is {} for other claims, which are not random.
         """
-        return estimate.tests(margin)
+        return estimate.p_values(margin)
 
     def planned(self, estimate: Any) -> bool:
         """Return False, because an exact claim states no effect for which to plan seeds."""
         return False
 
-    def turns(self, estimate: Exact | TrainedValue, alpha: float) -> list[Band]:
+    def decision_thresholds(self, estimate: Exact | TrainedValue, alpha: float) -> list[Band]:
         """Return the tolerances or margins at which the decision changes, [] without a value."""
-        return estimate.turns(alpha)
+        return estimate.decision_thresholds(alpha)
 
 
 KINDS: dict[str, Kind] = {

@@ -341,14 +341,14 @@ def untuned_rates(claim: Question, arms: Sequence[Side], evidence: Evidence) -> 
     return [*untuned]
 
 
-def _overrides(runs: Iterable[Run], named: set[str]) -> Words:
-    """Return the values of the overrides of an arm's runs by key, except the keys in `named`."""
+def _overrides(runs: Iterable[Run], excluded_keys: set[str]) -> Words:
+    """Return the values of the overrides of an arm's runs by key, without `excluded_keys`."""
     values: dict[str, set[str]] = {}
     for run in runs:
         for word in words_of(run["command"]):
             key, equals, value = word.lstrip("+").partition("=")
             outside = {key, key.partition(".")[0], key.partition("/")[0]} & BESIDE
-            if (equals or word.startswith("~")) and key not in named and not outside:
+            if (equals or word.startswith("~")) and key not in excluded_keys and not outside:
                 values.setdefault(key, set()).add(value)
     return {key: sorted(of_key) for key, of_key in values.items()}
 

@@ -106,7 +106,7 @@ def _verdicts(
 def _finding(number: int, steps: int, plus: np.ndarray, minus: np.ndarray) -> Finding:
     kind = KINDS["superiority"]
     effect = estimate(plus - minus, plus=plus)
-    tests = kind.scaled(kind.tests(effect, MARGIN))
+    tests = kind.scaled(kind.p_values(effect, MARGIN))
     decision = kind.decide(tests, ALPHA)
     answer: Any = {
         "statement": "",

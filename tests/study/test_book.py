@@ -12,7 +12,7 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.log import Sweep, history, looked, read_log, register
 from ablate.evidence.outcome import reason
 from ablate.evidence.registration import concerns, contrasts, questions, rule
-from ablate.verdict.contrast import UNASKED, asked_of, looks_of
+from ablate.verdict.contrast import UNASKED, asked_of, information_fractions
 from lab.calibration import fishing
 from lab.calibration.fishing import CLAIM, ROUTES, PHackingSimulation, Try
 
@@ -47,7 +47,7 @@ def test_no_route_to_a_second_try_is_free(user, name):
     ]
     assert (REASONS[name] in caveat_values) if REASONS[name] else tried == []
     if name == "looks within the plan":
-        assert looks_of(CLAIM, second, range(10)) == (0.25, 0.5)
+        assert information_fractions(CLAIM, second, range(10)) == (0.25, 0.5)
 
 
 def test_lucky_seeds_of_an_exact_claim_are_exploratory(monkeypatch):

@@ -78,7 +78,7 @@ def test_non_inferiority_is_one_sided(effect, margin, expected):
 @pytest.mark.parametrize("effect", [-3.0, -0.9, 0.5, 4.0])
 def test_the_sensitivity_is_what_the_rule_says_of_every_margin(kind, effect):
     difference = estimate(effect + SPREAD)
-    turns = KINDS[kind].turns(difference, 0.05)
+    turns = KINDS[kind].decision_thresholds(difference, 0.05)
     assert turns[0]["from"] == 0 and turns == sorted(turns, key=lambda turn: turn["from"])
     for margin in np.arange(0.013, 7.0, 0.31):
         band = [turn for turn in turns if turn["from"] <= margin][-1]
