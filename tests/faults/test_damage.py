@@ -14,7 +14,6 @@ from ablate.train.restore import restore
 
 from .conftest import DAMAGES, damage
 
-SLOW = pytest.mark.slow
 # Files of a finished run, below its folder, and whether it has to be trained again.
 TRAINING = (
     *("result.json", "config.yaml", "identity.json", "environment.json", "metrics.jsonl"),
@@ -111,7 +110,7 @@ def test_evidence_is_not_gathered_from_what_was_changed(finished, copied, sweep)
         gather(folder)
 
 
-@SLOW
+@pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_every_damage_to_every_file_of_a_finished_run(go, left, finished, copied, capfd):
     whole = left(finished)
@@ -128,7 +127,7 @@ def test_every_damage_to_every_file_of_a_finished_run(go, left, finished, copied
             assert left(result) == whole, (name, how)
 
 
-@SLOW
+@pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_every_damage_to_the_state_of_an_interrupted_run(go, kill, left, whole, tmp_path, capfd):
     best = "checkpoint.tested=best"

@@ -22,11 +22,12 @@ BASE = ("model/parametrisation=mup", "model.parametrisation.base_width=32",
         "model.parametrisation.base_head=8")  # fmt: skip
 WIDTHS = (32, 512)
 ADAM = {"betas": [0.9, 0.95], "eps": 1e-8, "weight_decay": 0.0, "decayed": [], "fused": True}
-SLOW = pytest.mark.slow
 KINDS = [
     (),
-    pytest.param(("model/embedding=separate",), marks=SLOW),
-    pytest.param(("model/position=learned", "model.embedding.scaled=false"), marks=SLOW),
+    pytest.param(("model/embedding=separate",), marks=pytest.mark.slow),
+    pytest.param(
+        ("model/position=learned", "model.embedding.scaled=false"), marks=pytest.mark.slow
+    ),
     ("model/position=rotary", "model/norm=rms_norm", "model/feed_forward=swiglu"),
 ]
 
