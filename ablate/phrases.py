@@ -105,9 +105,9 @@ def code(plain: Any) -> str:
     return " ".join(str(plain).split()).replace("`", "'")
 
 
-def name_of(claim: Mapping[str, object]) -> str:
-    """Return the name that identifies a claim within a study: its id, and its reading in brackets
-    if it has a reading.
+def claim_name(claim: Mapping[str, object]) -> str:
+    """Return the name that identifies a claim within a study: its id, followed in brackets by the
+    tested interpretation if the statement has several.
     """
     return f"{claim['id']} ({claim['reading']})" if claim.get("reading") else str(claim["id"])
 
@@ -122,7 +122,7 @@ def interpretation(claim: Mapping[str, Any], claims: Iterable[Mapping[str, Any]]
 
 def number_of(claims: Iterable[Mapping[str, object]]) -> dict[str, int]:
     """Return the number of each claim, by its name; the first claim of a study has number 1."""
-    return {name: place for place, name in enumerate(dict.fromkeys(map(name_of, claims)), 1)}
+    return {name: place for place, name in enumerate(dict.fromkeys(map(claim_name, claims)), 1)}
 
 
 def claims_numbered(numbers: list[int]) -> str:

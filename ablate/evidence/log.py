@@ -51,7 +51,7 @@ from ablate.evidence.registration import (
     settings,
     shared_seeds,
 )
-from ablate.phrases import name_of
+from ablate.phrases import claim_name
 from ablate.record.files import SEAL, append_line, seal, write_text
 from ablate.record.results import run_key
 
@@ -249,7 +249,7 @@ def with_history(evidence: Evidence, current: Sweep, sweeps: list[Sweep]) -> Evi
     sweeps of the log with their analyses.
     """
     claims = [claim for claim in evidence.study["claims"] if involves_chance(claim)]
-    asked = {name_of(claim): history(claim, evidence, current, sweeps) for claim in claims}
+    asked = {claim_name(claim): history(claim, evidence, current, sweeps) for claim in claims}
     looks = max((len(each["looks"]) for each in asked.values()), default=0)
     more: Any = {"looks": looks, "asked": asked}
     return replace(evidence, registration={**evidence.registration, **more})

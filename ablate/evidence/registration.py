@@ -27,7 +27,7 @@ from ablate.config.screen import BASELINE, FACTOR
 from ablate.config.study import USUAL, Claim, Levels, Match, Question, Study, Tune
 from ablate.evidence.checks import Registration
 from ablate.evidence.outcome import Reason, Run, involves_chance, reason
-from ablate.phrases import name_of
+from ablate.phrases import claim_name
 from ablate.record.files import digest
 from ablate.record.results import place
 
@@ -151,7 +151,7 @@ def departures(
         return [reason("registration_changed", hash=own_hash)]
     for then, claim in zip(before["claims"], study["claims"], strict=False):
         if then.get(WITHHOLDS) and not claim.get(WITHHOLDS):
-            reasons.append(reason("key_removed", claim=name_of(claim)))
+            reasons.append(reason("key_removed", claim=claim_name(claim)))
     if changes := differences(_by_key(deciding(before)), _by_key(deciding(study)), apart=()):
         reasons.append(reason("study_changed", hash=own_hash, changes=[[*x] for x in changes]))
     begun = {own_hash, study_hash(before)}

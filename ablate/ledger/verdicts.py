@@ -30,7 +30,7 @@ from ablate.errors import track
 from ablate.evidence.checks import digest_of_evidence, read_manifest
 from ablate.evidence.outcome import needs_no_training
 from ablate.evidence.registration import shared_levels
-from ablate.phrases import each_of, grouped, listed, name_of, number_of
+from ablate.phrases import claim_name, each_of, grouped, listed, number_of
 from ablate.stats import adjust
 from ablate.verdict.stored import (
     Replication,
@@ -250,6 +250,6 @@ def _reverses(answer: Entry, whole: Verdict) -> bool:
     """Return whether a caveat says that the mean of a trend changes against the claim between two
     neighbouring levels. The caveat is about the long budget.
     """
-    number = number_of(whole["claims"])[name_of(answer)]
+    number = number_of(whole["claims"])[claim_name(answer)]
     about = [x["claims"] for x in whole["caveats"] if x["code"] == "trend_reverses"]
     return not is_short(answer) and any(number in (claims or [number]) for claims in about)

@@ -16,7 +16,7 @@ from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import UNSTABLE
 from ablate.metric import metric_of
-from ablate.phrases import counted, name_of
+from ablate.phrases import claim_name, counted
 from ablate.plan.plan import Plan, aligned
 from ablate.stats.corrections import ONCE
 from ablate.stats.estimate import Estimate
@@ -128,7 +128,7 @@ def power_table(sensitivities: Sequence[Sensitivity]) -> list[str]:
     for each in sensitivities:
         cells = ["-" if effect is None else f"{effect:.3g}" for effect in each.detectable.values()]
         cells.append(str(each.seeds_needed or "-"))
-        alike.setdefault((each.claim["kind"], each.unit, *cells), []).append(name_of(each.claim))
+        alike.setdefault((each.claim["kind"], each.unit, *cells), []).append(claim_name(each.claim))
     numbers = map(str, sensitivities[0].detectable)
     rows: list[tuple[str, ...]] = [("claim", "kind", "unit", *numbers, "needed")]
     for values, (first, *more) in alike.items():

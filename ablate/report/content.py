@@ -24,13 +24,13 @@ from ablate.evidence.outcome import by_label, reason
 from ablate.metric import METRICS, NOTHING, Metric, metric_in_words, metric_of
 from ablate.phrases import (
     MARKS,
+    claim_name,
     claims_numbered,
     code,
     deviation,
     grouped,
     interpretation,
     listed,
-    name_of,
     number_of,
     percent,
     probability,
@@ -42,8 +42,8 @@ from ablate.verdict.kinds import kind_of
 from ablate.verdict.sides import words_of
 from ablate.verdict.stored import at_each_budget
 from ablate.verdict.types import INCONCLUSIVE, Combined, CombinedChange, Entry, Verdict
-from ablate.words.answer import claim_metric, direction, graded, opening, seeds_needed, unit_of
-from ablate.words.reasons import bounds, caveat_text, regime
+from ablate.words.answer import claim_metric, direction, graded, seeds_needed, short_answer, unit_of
+from ablate.words.reasons import caveat_text, regime, scope_sentence
 
 FIGURES = ("gains", "effects", "combined", "curves")  # the first of them is named
 LONGER = 10  # factor for the steps of a training that was too short to translate
@@ -162,10 +162,10 @@ def announce(console: Console, verdict: Any) -> None:
         console.print("\n", headline, *(f" {each}" for each in marks), sep="", soft_wrap=True)
         console.print(f"  {claim['evidence']}", soft_wrap=True)
         if short := claim.get("short"):
-            when = f"  After {grouped(short['steps'])} steps: {opening(claim, short)}."
+            when = f"  After {grouped(short['steps'])} steps: {short_answer(claim, short)}."
             console.print(f"{when} {short['evidence']}", soft_wrap=True)
     combined = combined_lines(verdict["combined"]) if "combined" in verdict else ()
-    lines = [f"\n{line}" for line in (*combined, bounds(verdict))]
+    lines = [f"\n{line}" for line in (*combined, scope_sentence(verdict))]
     lines += [f"Setting: {regime(verdict)}.", *(f"- {caveat_text(x)}" for x in verdict["caveats"])]
     console.print("\n".join(lines), soft_wrap=True)
 
@@ -310,9 +310,7 @@ def fields_of(claim: Entry) -> DataFrame:
 def titles(claims: Sequence[Entry]) -> list[str]:
     """Return the statement of each claim, with the claim's number if there are several claims."""
     numbers = number_of(claims)
-    return [
-        f"{numbers[name_of(claim)]}. " * (len(numbers) > 1) + claim["statement"] for claim in claims
-    ]
+    return [f"{numbers[claim_name(x)]}. " * (len(numbers) > 1) + x["statement"] for x in claims]
 
 
 def arms(evidence: Evidence, verdict: Verdict) -> DataFrame:

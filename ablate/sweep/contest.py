@@ -12,7 +12,7 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import CONFIG_DIR
 from ablate.evidence.log import read_log, sweeps_of
 from ablate.evidence.registration import deciding, questions
-from ablate.phrases import name_of
+from ablate.phrases import claim_name
 from ablate.record.files import write_json
 from ablate.sweep.cell import plain_study
 from ablate.sweep.load import from_folder
@@ -103,12 +103,12 @@ class Contest:
         claims = replications(*verdicts, bool(read_contest(kept)))
         report = {"name": self.first.name, "replicate": last.replicate, "claims": claims}
         write_json(sweep / RESULT, report)
-        answers = {name_of(answer): answer for answer in verdicts[0]["claims"]}
+        answers = {claim_name(answer): answer for answer in verdicts[0]["claims"]}
         for claim in claims:
             exploratory = " (exploratory: contested before)" if claim["exploratory"] else ""
             yield f"\n{claim['replication'].upper()}{exploratory}  {claim['statement']}"
             for word in ("first", "fresh"):
-                yield f"  {word}: {_effect(answers[name_of(claim)], claim[word])}"
+                yield f"  {word}: {_effect(answers[claim_name(claim)], claim[word])}"
         yield f"\ncontest: {sweep / RESULT}"
         yield f"Copied to {kept}, it stands in the report after: python -m ablate judge {kept}"
 

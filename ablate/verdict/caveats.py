@@ -29,7 +29,7 @@ from ablate.evidence.outcome import (
     value,
 )
 from ablate.evidence.registration import ordered, planned_looks, shared_seeds, tried
-from ablate.phrases import name_of, number_of
+from ablate.phrases import claim_name, number_of
 from ablate.stats import difference
 from ablate.stats.corrections import is_visible, skewness
 from ablate.verdict.judge import JudgedClaim
@@ -81,7 +81,7 @@ def _merged(rule: Rule, judged: Sequence[JudgedClaim], evidence: Evidence) -> It
     for claim in judged:
         for each in rule(claim, evidence):
             text = json.dumps(each, sort_keys=True, default=str)
-            merged.setdefault(text, (each, []))[1].append(name_of(claim.entry))
+            merged.setdefault(text, (each, []))[1].append(claim_name(claim.entry))
     for each, names in merged.values():
         yield Caveat(**each, claims=_numbers(names, evidence))
 
@@ -96,7 +96,7 @@ def _numbers(names: Iterable[str], evidence: Evidence) -> list[int]:
 def _of_correction(
     evidence: Evidence, judged: Sequence[JudgedClaim], waiting: Sequence[Claim]
 ) -> Iterator[Caveat]:
-    tested = [name_of(claim.entry) for claim in judged if claim.entry["p"]]
+    tested = [claim_name(claim.entry) for claim in judged if claim.entry["p"]]
     family = len(tested) + sum(involves_chance(claim) for claim in waiting)
     if tested and family > 1:
         yield Caveat(**reason("holm", claims=family), claims=_numbers(tested, evidence))

@@ -35,7 +35,7 @@ from ablate.evidence.checks import ABOUT, Registration, check_kept
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import STATUSES, Run, by_label, reason, spread
 from ablate.evidence.registration import ENOUGH, departures, planned_looks, split_claims
-from ablate.phrases import listed, name_of
+from ablate.phrases import claim_name, listed
 from ablate.stats import at_most
 from ablate.stats.corrections import nominal, spent
 from ablate.verdict.caveats import caveats
@@ -96,7 +96,7 @@ def conclude(evidence: Evidence) -> Verdict:
     plan = (evidence.study, registration, evidence.registered)
     departed = [] if evidence.is_table else departures(*plan, evidence.runs)
     answerable, waiting = split_claims(evidence.runs, evidence.study)
-    primary = next(map(name_of, evidence.study["claims"]), "")
+    primary = next(map(claim_name, evidence.study["claims"]), "")
     study = evidence.study | {"claims": answerable}
     evidence = replace(evidence, study=study, registration=registration)
     short = evidence.short
@@ -314,7 +314,7 @@ def _problems(study: Any) -> Iterator[str]:
             yield f".match: to={match['to']}; it must give levels of factors: {', '.join(factors)}"
         if (key := match["key"]) in factors:
             yield f".match: {key} is a factor, so it cannot be set by the match; choose another key"
-    names = [name_of(claim) for claim in study["claims"]]
+    names = [claim_name(claim) for claim in study["claims"]]
     yield from (f".{problem}" for problem in _of_design(study))
     for claim, name in zip(study["claims"], names, strict=True):
         place = f".claims, {claim['id']}: "

@@ -30,7 +30,7 @@ from ablate.evidence.folder import (
 )
 from ablate.evidence.outcome import CHANGED, Run, involves_chance, value
 from ablate.evidence.registration import shared_seeds
-from ablate.phrases import name_of
+from ablate.phrases import claim_name
 from ablate.record.results import key
 from ablate.stats import above, at_most, difference
 from ablate.stats.corrections import ONCE, Fractions
@@ -370,11 +370,11 @@ def asked_of(claim: Question, evidence: Evidence) -> Asked:
     claims = evidence.study["claims"]
     # an earlier version logged no exact claims
     for logged in (filter(involves_chance, claims), (x for x in claims if x["kind"] != "exact")):
-        names = [*map(name_of, logged)]
+        names = [*map(claim_name, logged)]
         if len(asked) == len(names):
             asked = dict(zip(names, asked.values(), strict=True))
             break
-    return asked.get(name_of(claim), UNASKED)
+    return asked.get(claim_name(claim), UNASKED)
 
 
 def information_fractions(claim: Question, evidence: Evidence, seeds: Collection[int]) -> Fractions:

@@ -13,7 +13,7 @@ from ablate.errors import track
 from ablate.evidence.checks import Asked, Registration
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import Reason, Run, Values, involves_chance, reason
-from ablate.phrases import name_of
+from ablate.phrases import claim_name
 from ablate.stats import Tests, adjust
 from ablate.stats.corrections import (
     BORROWED,
@@ -157,7 +157,7 @@ def judge(
             "failed_runs": sum(run["status"] == "failed" for run in finding.runs),
             "exploratory": bool(study_changed or seen_before or rates or asked["tried"]),
             "older_cells": older,
-            "primary": name_of(claim) == primary,
+            "primary": claim_name(claim) == primary,
         }
         if settings := other_settings(finding.sides, evidence.study):
             entry["settings"] = settings

@@ -25,7 +25,7 @@ from typing_extensions import TypedDict
 
 from ablate.errors import UserError
 from ablate.evidence.checks import adapter, check_form, first_problem, read_json
-from ablate.phrases import name_of
+from ablate.phrases import claim_name
 from ablate.record.files import SEAL, check_seal
 from ablate.verdict.types import (
     DIRECTION,
@@ -189,8 +189,8 @@ def replications(first: Verdict, fresh: Verdict, asked_before: bool = False) -> 
         fresh: the verdict on new seeds.
         asked_before: whether an earlier replication exists, so that this one is exploratory.
     """
-    by_name = {name_of(new): new for new in fresh["claims"]}
-    pairs = [(old, by_name[name_of(old)]) for old in first["claims"] if not is_exact(old)]
+    by_name = {claim_name(new): new for new in fresh["claims"]}
+    pairs = [(old, by_name[claim_name(old)]) for old in first["claims"] if not is_exact(old)]
     return [
         {
             "id": old["id"],

@@ -15,7 +15,7 @@ from omegaconf import DictConfig
 
 from ablate.evidence.checks import FILES
 from ablate.evidence.folder import Evidence
-from ablate.phrases import name_of
+from ablate.phrases import claim_name
 from ablate.record.files import finite
 from ablate.report.content import comparable
 from ablate.report.draw import style
@@ -93,7 +93,7 @@ def summary(verdict: Verdict) -> dict[str, object]:
     counted = ("runs", "failed_runs", "reused_runs", "exploratory")
     values = {key: value for key, value in verdict.items() if key in counted}
     for claim in verdict["claims"]:
-        name, (low, high) = name_of(claim), claim["interval"] or (None, None)
+        name, (low, high) = claim_name(claim), claim["interval"] or (None, None)
         values |= {
             f"verdict/{name}": graded(claim["verdict"], claim["grade"]),
             f"effect/{name}": claim["effect"],

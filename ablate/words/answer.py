@@ -96,7 +96,7 @@ def with_words(verdict: Verdict) -> Verdict:
     """
 
     def worded(claim: Entry, answer: Any) -> Any:
-        headline = f"{opening(claim, answer)}. {claim['statement']}"
+        headline = f"{short_answer(claim, answer)}. {claim['statement']}"
         return {**answer, "headline": headline, "evidence": evidence_line(claim, answer)}
 
     claims = [worded(claim, claim) for claim in verdict["claims"]]
@@ -105,13 +105,13 @@ def with_words(verdict: Verdict) -> Verdict:
     return {**verdict, "claims": claims}
 
 
-def opening(claim: Question, answer: Answer) -> str:
+def short_answer(claim: Question, answer: Answer) -> str:
     """Return the answer to a claim in a few words, such as "Refuted: too small to matter".
 
-    Two openings keep the grade from misleading a reader: the effect is in the opposite direction,
-    but its whole interval lies within the margin; or the claim is refuted because the effect is too
-    small, but the estimate is below minus the margin, or the whole interval is below 0. Without a
-    margin, every effect counts, so that none is "maybe small".
+    Two cases get a wording that differs from the grade. An effect in the opposite direction whose
+    interval lies within the margin is called too small to matter. A claim refuted as too small
+    reads "if anything, the other way round" if the estimate is below minus the margin, or if the
+    whole interval is below 0. Without a margin, every effect counts, so that none is "maybe small".
     """
     grade, ends, margin = answer["grade"], answer["interval"], claim["margin"]
     opposite = ends is not None and (above(-margin, answer["effect"] or 0.0) or ends[1] < 0)

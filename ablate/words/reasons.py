@@ -223,7 +223,7 @@ AS: dict[str, Callable[[Any], str]] = {
 }
 
 
-def bounds(verdict: Verdict) -> str:
+def scope_sentence(verdict: Verdict) -> str:
     """Return a sentence that limits a result to the size of the model, the corpus and the steps."""
     setting = verdict["regime"]
     if "data" not in setting:
@@ -268,12 +268,12 @@ def registration(evidence: "Evidence", verdict: Verdict) -> str:
     judged = f" The runs had been judged {counted(looks, 'time')} before this verdict."
     return (
         f"The plan of this study (claims, arms, margins and seeds; hash {verdict['study_hash']}) "
-        f"was registered at {_registered(verdict) or 'an unknown time'}{after}."
+        f"was registered at {_registration_time(verdict) or 'an unknown time'}{after}."
         f"{judged * bool(looks)}"
     )
 
 
-def _registered(verdict: Verdict) -> str:
+def _registration_time(verdict: Verdict) -> str:
     when = verdict.get("registered")
     return f"{datetime.fromtimestamp(when, UTC):%Y-%m-%d %H:%M UTC}" if when else ""
 
@@ -282,7 +282,7 @@ def citation(verdict: Verdict) -> str:
     """Return the line for citing a report: software, experiment, hash of its study, and date."""
     software = listed(each_of(verdict["versions"].get("ablate", "")), "or")
     name, study = verdict["experiment"], verdict["study_hash"]
-    day = _registered(verdict)[:10]
+    day = _registration_time(verdict)[:10]
     parts = [f"ablate {software}", f"experiment {name}"]
     parts += [f"study {study}"] * bool(study) + [f"registered {day}"] * bool(day)
     return ", ".join(parts)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ablate.config.labels import Title, experiment_title, option_label
-from ablate.phrases import each_of, name_of, number_of
+from ablate.phrases import claim_name, each_of, number_of
 from ablate.verdict.stored import (
     Replication,
     read_contest,
@@ -13,7 +13,7 @@ from ablate.verdict.stored import (
     was_trained,
 )
 from ablate.verdict.types import Entry, Verdict
-from ablate.words.reasons import bounds, sentence
+from ablate.words.reasons import scope_sentence, sentence
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,11 @@ class Source:
         """A sentence on the model sizes, the corpus and the number of steps for which the verdicts
         hold.
         """
-        return bounds(self.verdict)
+        return scope_sentence(self.verdict)
 
     def caveats(self, claim: Entry) -> list[str]:
         """Return sentences on the limits of the verdict on a claim."""
-        number = number_of(self.verdict["claims"])[name_of(claim)]
+        number = number_of(self.verdict["claims"])[claim_name(claim)]
         caveats = self.verdict["caveats"]
         return [sentence(each) for each in caveats if number in (each["claims"] or [number])]
 

@@ -17,7 +17,7 @@ from ablate.verdict.kinds import KINDS
 from ablate.verdict.stored import is_exact
 from ablate.verdict.types import INCONCLUSIVE, REFUTED, SUPPORTED
 from ablate.verdict.types import Entry as Answered
-from ablate.words.answer import EXPONENT, effect_text, evidence_line, opening, unit_of
+from ablate.words.answer import EXPONENT, effect_text, evidence_line, short_answer, unit_of
 from experiments.site.model import Site
 from experiments.site.source import Source
 
@@ -60,7 +60,7 @@ class View:
     @property
     def opening(self) -> str:
         """The answer in a few words, such as "Supported"."""
-        return opening(self.finding.answer, self.finding.answer)
+        return short_answer(self.finding.answer, self.finding.answer)
 
     @property
     def changes(self) -> list[str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ablate.phrases import name_of
+from ablate.phrases import claim_name
 from ablate.verdict.stored import RESULT, asked_again, is_exact, read_contest, replication
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
@@ -43,10 +43,10 @@ def claims(folder):
 @pytest.mark.parametrize("folder", CONTESTED, ids=lambda folder: folder.name)
 def test_every_committed_contest_is_of_the_verdicts_beside_it(folder):
     contest = read_contest(folder)
-    by_chance = {name_of(claim): claim for claim in claims(folder) if not is_exact(claim)}
+    by_chance = {claim_name(claim): claim for claim in claims(folder) if not is_exact(claim)}
     assert contest
     for entry in contest:
-        claim = by_chance[name_of(entry)]
+        claim = by_chance[claim_name(entry)]
         first = entry["first"]  # evidence may be judged otherwise since then
         same = claim["verdict"] == first["verdict"]
         same = same and (first["verdict"] != "supported" or claim.get("grade") == first["grade"])

@@ -8,7 +8,7 @@ import pytest
 
 import ablate
 from ablate.verdict.kinds import KINDS
-from ablate.words.answer import evidence_line, opening
+from ablate.words.answer import evidence_line, short_answer
 from ablate.words.reasons import TEMPLATES
 
 OUTCOMES = [
@@ -59,7 +59,7 @@ def test_every_kind_and_outcome_is_rendered(kind, verdict, grade):
     asked = {**ASKED, "kind": kind, "verdict": verdict, "grade": grade, **ANSWER}
     for fields in VARIANTS.values():
         claim = {**asked, **kinds_fields(kind), **fields}
-        line = f"{opening(claim, claim)}. {evidence_line(claim, claim)}"
+        line = f"{short_answer(claim, claim)}. {evidence_line(claim, claim)}"
         assert "{" not in line and "None" not in line and ".." not in line
         if not {"problem", "decided_by_failures"} & claim.keys():
             assert {"exact": "3.25", "stability": "3 of 7"}.get(kind, "+3.2") in line
