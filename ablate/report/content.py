@@ -136,8 +136,8 @@ def next_runs(evidence: Evidence, verdict: Verdict, folder: object = "FOLDER") -
 
 
 def announce_report(console: Console, evidence: Evidence, verdict: Verdict, folder: Path) -> None:
-    """Print all verdicts, the command that would decide those that are undecided, and the paths of
-    the report in a folder and of its first picture.
+    """Print all verdicts, the command that runs more seeds for the undecided claims, and the paths
+    of the report and of its first figure.
     """
     announce(console, verdict)
     if advice := next_runs(evidence, verdict, folder):
@@ -196,7 +196,7 @@ def comparable(evidence: Evidence, verdict: Verdict) -> dict[str, DataFrame]:
     compared = compared.dropna(axis=1, how="all").fillna(NOTHING)
     by_name = {"claims": compared, "arms": arms(evidence, verdict)}
     if combined := verdict.get("combined"):
-        by_name |= {"changes": _changes(combined), "pairs": _pairs(combined)}
+        by_name |= {"changes": _table_of_changes(combined), "pairs": _pairs(combined)}
     return {name: table for name, table in by_name.items() if len(table)}
 
 
@@ -360,8 +360,8 @@ def by_effect(result: Combined) -> list[CombinedChange]:
     return sorted(result["changes"], key=lambda x: (x["effect"] is None, -(x["effect"] or 0.0)))
 
 
-def _changes(result: Combined) -> DataFrame:
-    """Return a table of the effects of all changes, of which positive ones are better."""
+def _table_of_changes(result: Combined) -> DataFrame:
+    """Return a table with the effect of every change; a positive effect is an improvement."""
     say = metric_of(result["metric"]).say
 
     def gain(effect: float | None, half: float | None) -> str:

@@ -316,7 +316,7 @@ def has_effect(claim: Entry) -> bool:
     return claim["effect"] is not None and (claim["kind"] == "trend" or bool(claim["treatment"]))
 
 
-def contrast(claim: Entry) -> list[str]:
+def contrast_lines(claim: Entry) -> list[str]:
     """Return the arms that a claim compares, in short lines: `Pre-LN`, `against Post-LN`, `with no
     warm-up`.
     """
@@ -334,7 +334,7 @@ def contrast(claim: Entry) -> list[str]:
 def _row(claim: Entry, place: str) -> Row:
     mark = MARKS[claim["verdict"]]
     return Row(
-        name="\n".join(line for line in (*contrast(claim), place) if line),
+        name="\n".join(line for line in (*contrast_lines(claim), place) if line),
         effect=claim["effect"],
         interval=claim["interval"] or (),
         colour=mark.colour,
