@@ -42,7 +42,7 @@ PRELOADED = "ablate.sweep.preloaded"
 FOR_LOGGERS = ("pandas", "wandb", "ablate.observe.pictures", "ablate.wandb.logger")
 GRACE_SECONDS = 20  # time for a run to save its state when the sweep is stopped
 MPS = "nvidia-cuda-mps-control"
-# the process of the run calls the argument, a `Place`, first, which chooses its GPUs and cores
+# the process of the run calls the argument, a `RunDevices`, first, which chooses its GPUs and cores
 Task = Callable[..., bool]
 
 _ending = threading.Event()
@@ -82,8 +82,8 @@ class Local(Engine):
     poll_seconds: ClassVar = 0.05
 
     def size(self, config: DictConfig) -> int:
-        """Return `n_jobs` of the config if it is set; else the number of places on GPUs if the runs
-        use GPUs; else the number of cores divided by the cores of a run, at least 1.
+        """Return `n_jobs` of the config if it is set; else the number of runs that fit on the GPUs
+        if the runs use GPUs; else the number of cores divided by the cores of a run, at least 1.
         """
         if config.n_jobs is not None:
             return int(config.n_jobs)
@@ -96,13 +96,13 @@ class Local(Engine):
 
     @contextmanager
     def started(self, config: DictConfig) -> Iterator[None]:
-        """Start the server from which the processes of runs are forked, count the places on GPUs,
+        """Start the server from which the processes of runs are forked, create the pool of GPUs,
         and start MPS if the config asks for it; at the end, runs save their state and end.
         """
         limit_threads(config.threads)
         start_fork_server([PRELOADED, *(FOR_LOGGERS if config.logger is not None else ())])
         gpus = gpus_for(config)
-        self.places = Places(gpus, self.per_gpu, devices_of(config)) if gpus else None
+        self.pool = DevicePool(gpus, self.per_gpu, devices_of(config)) if gpus else None
         with mps() if self.mps else nullcontext():
             self.threads = ThreadPoolExecutor(self.size(config))
             try:
@@ -112,14 +112,14 @@ class Local(Engine):
                 self.threads.shutdown(cancel_futures=True)
 
     def submit(self, task: Task) -> "Future[bool]":
-        """Call the task in a thread of this process, as soon as its run has a place."""
+        """Call the task in a thread of this process, as soon as its run has devices."""
         return self.threads.submit(self._call, task)
 
     def _call(self, task: Task) -> bool:
-        if self.places is None:
+        if self.pool is None:
             return task(None)
-        with self.places.take() as place:
-            return task(place)
+        with self.pool.take() as devices:
+            return task(devices)
 
 
 @dataclass(kw_only=True)
@@ -180,7 +180,7 @@ class Submitit(Engine):
 
 
 @dataclass(frozen=True)
-class Place:
+class RunDevices:
     """The GPUs and cores of a run.
 
     Args:
@@ -192,13 +192,13 @@ class Place:
     cores: list[int]
 
     def __call__(self) -> None:
-        """Restrict this process, in which CUDA must not be in use yet, to the place."""
+        """Restrict this process, in which CUDA must not be in use yet, to these devices."""
         os.environ |= self.environment
         if self.cores and hasattr(os, "sched_setaffinity"):  # Linux
             os.sched_setaffinity(0, self.cores)
 
 
-class Places:
+class DevicePool:
     """The free shares of GPUs, and the free cores.
 
     Args:
@@ -216,7 +216,7 @@ class Places:
         self.changed = threading.Condition()
 
     @contextmanager
-    def take(self) -> Iterator[Place]:
+    def take(self) -> Iterator[RunDevices]:
         """Wait until as many GPUs as a run needs have a free share, and take these shares during a
         `with` block.
 
@@ -230,7 +230,7 @@ class Places:
             self._give(gpus, -1)
         environment = {key: text for key, text in os.environ.items() if key.startswith("CUDA_MPS_")}
         try:
-            yield Place({**environment, "CUDA_VISIBLE_DEVICES": ",".join(gpus)}, cores)
+            yield RunDevices({**environment, "CUDA_VISIBLE_DEVICES": ",".join(gpus)}, cores)
         finally:
             with self.changed:
                 self.cores += cores

@@ -10,7 +10,7 @@ import pytest
 import torch
 from omegaconf import OmegaConf
 
-from ablate.engine import Local, Places, run_in_child
+from ablate.engine import DevicePool, Local, run_in_child
 from ablate.errors import UserError
 from ablate.train.resolve import limit_memory
 
@@ -87,7 +87,7 @@ def test_a_sweep_uses_all_gpus(gpus, per_gpu, devices, n_jobs, size):
 
 def test_a_run_on_two_devices_gets_two_gpus_as_soon_as_they_are_free(gpus):
     gpus("0", "1", "2")
-    places, order = Places(["0", "1", "2"], per_gpu=1, devices=2), []
+    places, order = DevicePool(["0", "1", "2"], per_gpu=1, devices=2), []
 
     def two():
         with places.take() as place:
@@ -101,7 +101,7 @@ def test_a_run_on_two_devices_gets_two_gpus_as_soon_as_they_are_free(gpus):
         assert order == []
     waiting.join()
     assert order == ["0,1"]
-    with Places(["0", "1", "2"], per_gpu=1, devices=None).take() as place:
+    with DevicePool(["0", "1", "2"], per_gpu=1, devices=None).take() as place:
         assert place.environment["CUDA_VISIBLE_DEVICES"] == "0,1,2"
 
 
