@@ -45,7 +45,7 @@ def suggestion(word: str, names: Sequence[str]) -> str:
     return f"did you mean {near[0]}? " if near else ""
 
 
-def likely(word: str, names: Sequence[str]) -> str:
+def name_hint(word: str, names: Sequence[str]) -> str:
     """Return the end of an error message about an unknown word: a similar name, if there is one,
     and all allowed names.
     """

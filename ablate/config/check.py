@@ -21,7 +21,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from ablate.config import PACKAGE, groups
 from ablate.config.construct import parameters
 from ablate.config.limits import check_value
-from ablate.errors import UserError, first_line, likely, suggestion
+from ablate.errors import UserError, first_line, name_hint, suggestion
 
 # classes of the nodes of the config; imports would be circular, so these are names
 INTERFACES = {
@@ -171,7 +171,7 @@ def _allowed(key: str, names: Iterable[str], path: str) -> str:
     """Return a hint for an unknown key in a node; `names` are the allowed keys of the node."""
     names = [name for name in names if not name.startswith("_")]
     if path:
-        return likely(key, names)
+        return name_hint(key, names)
     return f"{suggestion(key, [*names, *groups()])}`ablate --cfg job` prints all keys"
 
 

@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf, read_write
 from typing_extensions import TypedDict
 
 from ablate.config.study import FactorLevels, RateGrid
-from ablate.errors import UserError, likely
+from ablate.errors import UserError, name_hint
 from ablate.stats.combinations.plan import Pair, Plan, Rate, draw, imbalance
 
 DESIGN = "combinations"  # value of study.design
@@ -181,7 +181,7 @@ def _check_rates(design: Combinations) -> None:
     if (rate := design["rate"]) is None:
         return
     if rate["by"] not in design["levels"]:
-        raise UserError(f"study.rate.by={rate['by']}: {likely(rate['by'], [*design['levels']])}")
+        raise UserError(f"study.rate.by={rate['by']}: {name_hint(rate['by'], [*design['levels']])}")
     levels = [*design["levels"][rate["by"]]]
     if {*levels} != {*rate["values"]}:
         missing = sorted({*levels} ^ {*rate["values"]})
@@ -206,7 +206,7 @@ def _excluded(design: Combinations) -> Iterator[Pair]:
         for factor, level in pair.items():
             if level not in factors.get(factor, {}):
                 allowed = [*factors.get(factor, factors)]
-                raise UserError(f"study.excluded, {pair}: {likely(level, allowed)}")
+                raise UserError(f"study.excluded, {pair}: {name_hint(level, allowed)}")
             place += [[*factors].index(factor), [*factors[factor]].index(level)]
         yield Pair(*place)
 
@@ -253,7 +253,7 @@ def design_of(config: DictConfig) -> Combinations | None:
     if study is None or study.get("design") is None:
         return None
     if study.design != DESIGN:
-        raise UserError(f"study.design={study.design}: {likely(study.design, [DESIGN])}")
+        raise UserError(f"study.design={study.design}: {name_hint(study.design, [DESIGN])}")
     keys = Combinations.__annotations__
     return cast(Combinations, OmegaConf.to_container(OmegaConf.masked_copy(study, [*keys])))
 

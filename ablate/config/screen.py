@@ -14,7 +14,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
-from ablate.errors import UserError, likely
+from ablate.errors import UserError, name_hint
 
 FACTOR, BASELINE = "variant", "baseline"
 # settings that all claims of a screen share, unless `claims` overrides them
@@ -126,7 +126,7 @@ def _check(changes: Mapping[str, Mapping[str, object]], screen: DictConfig) -> N
             )
     for name, claim in screen.claims.items():
         if name not in changes:
-            raise UserError(f"study.screen.claims.{name}: {likely(str(name), [*changes])}")
+            raise UserError(f"study.screen.claims.{name}: {name_hint(str(name), [*changes])}")
         if {"treatment", "baseline"} & {*claim}:
             raise UserError(
                 f"study.screen.claims.{name}: remove the keys treatment and baseline. A claim of a "
@@ -139,7 +139,7 @@ def check_name(name: str, changes: Iterable[str]) -> None:
     """Raise UserError for a name that is neither "baseline" nor the name of a variant."""
     names = [BASELINE, *changes]
     if name not in names:
-        raise UserError(f"{FACTOR}={name}: {likely(name, names)}")
+        raise UserError(f"{FACTOR}={name}: {name_hint(name, names)}")
 
 
 def _claim(config: DictConfig, name: str) -> dict[str, Any]:

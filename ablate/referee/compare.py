@@ -18,7 +18,7 @@ import pandas as pd
 from ablate.config import combinations, study
 from ablate.config.labels import use_labels
 from ablate.config.study import Levels
-from ablate.errors import UserError, likely, make_console
+from ablate.errors import UserError, make_console, name_hint
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import Reason, reason
 from ablate.evidence.sources import read
@@ -120,7 +120,7 @@ def compare_sweep(evidence: Evidence, asked: Row) -> Comparison:
     use_labels(evidence.registration.get("labels", {}))
     metrics = sorted({metric for run in evidence.runs for metric in run["metrics"]})
     if (metric := str(asked.get("metric"))) not in metrics:
-        raise UserError(f"metric={metric}: {likely(metric, metrics)}")
+        raise UserError(f"metric={metric}: {name_hint(metric, metrics)}")
     about, claims = metric_of(metric), dict[str, Row]()
     for claim in evidence.study["claims"]:
         arms: Row = {key: value for key, value in claim.items() if key in CONTRAST}

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
 
-from ablate.errors import UserError, first_line, likely
+from ablate.errors import UserError, first_line, name_hint
 from ablate.evidence.outcome import Reason, first_at, reason
 from ablate.evidence.tables import Source
 from ablate.referee.question import RATE, Question
@@ -36,7 +36,7 @@ def texts(frame: pd.DataFrame, column: str) -> pd.Series:
         UserError: the frame has no such column.
     """
     if column not in frame:
-        raise UserError(f"the runs have no column {column}: {likely(column, [*frame.columns])}")
+        raise UserError(f"the runs have no column {column}: {name_hint(column, [*frame.columns])}")
     return frame[column].astype(object).map(name_of)
 
 

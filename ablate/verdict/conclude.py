@@ -30,7 +30,7 @@ from scipy.special import ndtr, ndtri
 
 from ablate.config.labels import use_labels
 from ablate.config.study import Levels, Study
-from ablate.errors import UserError, likely
+from ablate.errors import UserError, name_hint
 from ablate.evidence.checks import ABOUT, Registration, check_kept
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import STATUSES, Run, by_label, reason, spread
@@ -367,7 +367,7 @@ def _levels(levels: Iterable[str], factors: list[str]) -> Iterator[str]:
     """Yield what is wrong with the factors of some levels."""
     for key in levels:
         if key not in factors:
-            yield f" names {key}, which is not a factor of the study; {likely(key, factors)}"
+            yield f" names {key}, which is not a factor of the study; {name_hint(key, factors)}"
 
 
 def _together(claim: Any) -> Iterator[str]:
