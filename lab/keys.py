@@ -28,7 +28,7 @@ from typing import (
 import yaml
 from typing_extensions import is_typeddict
 
-from ablate.config import catalogue, option_folders, search_catalogue
+from ablate.config import catalogue_root, option_folders, search_catalogue
 from ablate.config.limits import FOREIGN, LISTS, MAPPINGS, Limit
 from lab.command import add_page, main, write_page
 
@@ -282,7 +282,7 @@ def _constructor(target: str) -> tuple[dict[str, Any], dict[str, str]]:
     kinds = {name: p.annotation for name, p in inspect.signature(made).parameters.items()}
     classes = inspect.getmro(made) if inspect.isclass(made) else [made]
     comments: dict[str, str] = {}
-    project = ("ablate.", *([f"{home.name}."] if (home := catalogue()) else []))
+    project = ("ablate.", *([f"{home.name}."] if (home := catalogue_root()) else []))
     for base in classes:
         if base.__module__.startswith(project):
             comments = _args(inspect.getdoc(base) or "") | comments

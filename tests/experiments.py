@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from ablate.config import catalogue, catalogue_folders, option_files
+from ablate.config import catalogue_folders, catalogue_root, option_files
 
 EXPERIMENTS = option_files("experiment")
 NAMES = [*EXPERIMENTS]
@@ -47,7 +47,7 @@ QUICK = frozenset(_quick())
 
 def forget_catalogue():
     """Let the next call look for a catalogue, from the folder that is then the working folder."""
-    catalogue.cache_clear()
+    catalogue_root.cache_clear()
     catalogue_folders.cache_clear()
 
 

@@ -134,7 +134,7 @@ def train() -> None:
     given = read_words(sys.argv[1:])
     if not given.multirun:
         check_single_run(given.overrides)
-    check_files(given.config_dir)
+    check_shadowed_files(given.config_dir)
     sys.argv[1:] = given.words
     # -m sets the mode; Hydra would compose the whole config once more to look for hydra.mode
     Hydra.get_mode = lambda *_, **__: None  # type: ignore[method-assign]
@@ -235,9 +235,9 @@ def _numbers(smoke: Tree, experiment: Tree) -> Tree:
     return {key: value for key, value in numbers.items() if key not in varied}
 
 
-def check_files(config_dir: str | None) -> None:
-    """Raise UserError if a YAML file of the catalogue or of the user's folder has the name but not
-    the content of another file: Hydra would use the file of `ablate` or of the catalogue.
+def check_shadowed_files(config_dir: str | None) -> None:
+    """Raise UserError if two config folders contain YAML files with the same name but different
+    contents. Hydra would silently ignore one of the two files.
     """
     used_files: dict[Path, Path] = {}
     for folder, group in product(_folders(config_dir), groups()):

@@ -42,10 +42,9 @@ NO_VERDICT = (
 
 
 @cache
-def catalogue() -> Path | None:
-    """Return the folder of the project's catalogue; None if no project names one.
-
-    A process looks for the catalogue once.
+def catalogue_root() -> Path | None:
+    """Return the folder of the experiment catalogue that the nearest pyproject.toml sets; None if
+    no pyproject.toml sets it. The result is cached.
 
     Raises:
         UserError: a pyproject.toml names a folder that does not exist.
@@ -74,13 +73,13 @@ def evidence_folder() -> Path:
     """Return the folder in which a project keeps evidence, relative to the working folder: the
     catalogue, or `experiments` without a catalogue.
     """
-    return Path(os.path.relpath(catalogue() or "experiments"))
+    return Path(os.path.relpath(catalogue_root() or "experiments"))
 
 
 @cache
 def catalogue_folders() -> tuple[Path, ...]:
     """Return the config folders of the catalogue; the folder for all experiments comes first."""
-    if (folder := catalogue()) is None:
+    if (folder := catalogue_root()) is None:
         return ()
     places = [folder / "conf", *sorted(folder.glob("*/conf"))]
     return tuple(place for place in places if place.is_dir())
@@ -90,7 +89,7 @@ def search_catalogue() -> None:
     """Make this process and its child processes search the folder that contains the catalogue last
     for imports.
     """
-    folder = catalogue()
+    folder = catalogue_root()
     if folder and not sys.flags.safe_path and str(folder.parent) not in sys.path:
         sys.path.append(str(folder.parent))
 
@@ -99,7 +98,7 @@ def is_importable() -> bool:
     """Return whether Python finds the catalogue: its project is installed, or this process searches
     the folder that contains the catalogue.
     """
-    folder = catalogue()
+    folder = catalogue_root()
     spec = importlib.util.find_spec(folder.name) if folder else None
     places = (spec and spec.submodule_search_locations) or ()
     return any(Path(place).resolve() == folder for place in places)

@@ -56,8 +56,8 @@ class Recipe(NamedTuple):
 
 
 def rate_column(design: Combinations) -> Rate | None:
-    """Return the number of the learning rate among the factors, and of the factor on which it
-    depends; None if all recipes have one rate.
+    """Return the column index of the learning rate, and the column index of the factor on which the
+    learning rate depends; None if all recipes use the same learning rate.
     """
     rate = design["rate"]
     factors = [*design["levels"]]

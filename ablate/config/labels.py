@@ -29,8 +29,8 @@ import yaml
 from ablate.config import (
     CONF,
     PACKAGE,
-    catalogue,
     catalogue_folders,
+    catalogue_root,
     groups,
     option_file,
     option_files,
@@ -286,7 +286,7 @@ def options(folder: Path | None = None, *, experiments: bool = False) -> list[Op
     """
     without = "." if experiments else "experiment"
     listed = _options(CONF, without)
-    if home := catalogue():
+    if home := catalogue_root():
         for path in catalogue_folders():
             place = path.relative_to(home.parent).as_posix()
             listed += [o._replace(folder=place) for o in _options(path, without)]
@@ -329,7 +329,7 @@ def _docstring(target: str) -> str:
     is the full name of the class. If the class is elsewhere, `target` itself is returned.
     """
     package, *names = target.split(".")
-    homes = {path.name: path for path in (catalogue(), PACKAGE) if path}
+    homes = {path.name: path for path in (catalogue_root(), PACKAGE) if path}
     if package not in homes or not names:
         return target
     module = homes[package].joinpath(*names[:-1])

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, cast
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from ablate.config import catalogue
+from ablate.config import catalogue_root
 from ablate.config.study import Study
 from ablate.errors import UserError
 from ablate.evidence.outcome import Reason, Run
@@ -340,7 +340,7 @@ def keep(folder: Path, evidence: "Evidence") -> None:
     a folder `experiments`, unless the last line of the study says the same.
     """
     folder = folder.resolve()
-    if folder.parent.name != FOLDER and folder.parent != catalogue():
+    if folder.parent.name != FOLDER and folder.parent != catalogue_root():
         return
     claims = [[claim["id"], claim.get("reading") or ""] for claim in evidence.study["claims"]]
     line = {"name": folder.name, "claims": claims, "digest": digest_of_evidence(folder)}

@@ -24,7 +24,7 @@ from typing import Any, cast
 import pydantic
 import yaml
 
-from ablate.config import SMOKE, catalogue
+from ablate.config import SMOKE, catalogue_root
 from ablate.config.labels import option_label
 from ablate.errors import track
 from ablate.evidence.checks import digest_of_evidence, read_manifest
@@ -93,7 +93,7 @@ def read_notes(name: str) -> Any:
 
 def read_text(name: str) -> str:
     """Return the text of a file in the folder `claims` of the catalogue; "" if there is none."""
-    folder = catalogue()
+    folder = catalogue_root()
     path = folder / "claims" / name if folder else None
     return path.read_text(encoding="utf-8") if path and path.is_file() else ""
 

@@ -24,7 +24,7 @@ from typing import Any, cast
 from filelock import FileLock
 from omegaconf import DictConfig, read_write
 
-from ablate.config import PACKAGE, SMOKE, catalogue, leaves
+from ablate.config import PACKAGE, SMOKE, catalogue_root, leaves
 from ablate.config.labels import stored_labels
 from ablate.config.screen import changed_keys, is_combinations, variants
 from ablate.errors import UserError
@@ -226,7 +226,7 @@ def class_name(key: str, value: Any) -> Any:
     """Return the value of a config key; of the import path of a class of this package or of the
     catalogue, only the name of the class, so that a moved class is no change.
     """
-    home = catalogue()
+    home = catalogue_root()
     packages = ("ablate", home.name if home else "ablate")
     ours = key.rpartition(".")[2] == "_target_" and str(value).partition(".")[0] in packages
     return value.rpartition(".")[2] if ours else value

@@ -4,7 +4,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 
 from ablate.cli.parser import exit_statuses
-from ablate.config import catalogue
+from ablate.config import catalogue_root
 from ablate.ledger.text import read_entries
 from experiments.site.model import gather
 from experiments.site.write import write
@@ -18,7 +18,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="folder for the pages")
     folder = parser.parse_args().folder
     with exit_statuses(parser.prog):
-        write(gather(read_entries(catalogue())), folder)
+        write(gather(read_entries(catalogue_root())), folder)
         print(f"site: {folder / 'index.html'}")
 
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from ablate.cli.main import names
-from ablate.cli.train import check_files, check_single_run, read_words
+from ablate.cli.train import check_shadowed_files, check_single_run, read_words
 from ablate.errors import UserError
 
 HEAVY = (
@@ -79,10 +79,10 @@ def test_an_option_of_the_user_needs_a_name_of_its_own(tmp_path):
     group_folder = tmp_path / "model" / "norm"
     group_folder.mkdir(parents=True)
     (group_folder / "mine.yaml").write_text("eps: 1.0\n")
-    check_files(str(tmp_path))
+    check_shadowed_files(str(tmp_path))
     (group_folder / "layer_norm.yaml").write_text("eps: 1.0\n")
     with pytest.raises(UserError, match="layer_norm.yaml"):
-        check_files(str(tmp_path))
+        check_shadowed_files(str(tmp_path))
 
 
 @pytest.mark.parametrize("words", ["a=1 --cfg job b=2", "--cfg job a=1 b=2", "a=1 b=2 -m"])

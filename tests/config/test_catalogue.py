@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from ablate import config as module
-from ablate.config import catalogue, catalogue_folders, option_file
+from ablate.config import catalogue_folders, catalogue_root, option_file
 from ablate.config.trust import check_targets
 from ablate.errors import UserError
 from ablate.sweep.begin import class_name
@@ -48,11 +48,11 @@ def project(tmp_path, monkeypatch):
 
 def test_it_is_found_from_every_folder_of_the_project(project, monkeypatch):
     monkeypatch.chdir(project / "notes")  # whose pyproject.toml says nothing of ablate
-    assert catalogue() == project / "their_work"
+    assert catalogue_root() == project / "their_work"
     assert catalogue_folders() == tuple(project / "their_work" / f for f in ("conf", "first/conf"))
     forget_catalogue()
     monkeypatch.chdir(project.parent)
-    assert catalogue() is None and catalogue_folders() == ()
+    assert catalogue_root() is None and catalogue_folders() == ()
 
 
 def test_an_experiment_of_it_runs_with_an_option_of_it(project, command, small):

@@ -26,7 +26,7 @@ def folders(tmp_path, monkeypatch):
     """A project with an empty catalogue, whose claims are those of the repository."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "experiments").mkdir()
-    monkeypatch.setattr("ablate.config.catalogue", lambda: tmp_path / "experiments")
+    monkeypatch.setattr("ablate.config.catalogue_root", lambda: tmp_path / "experiments")
     return tmp_path
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ablate.config import catalogue
+from ablate.config import catalogue_root
 from ablate.ledger.headline import NOT_TESTED
 from ablate.ledger.text import read_entries
 from ablate.ledger.verdicts import collect, read_claims, read_notes
@@ -77,7 +77,7 @@ def asked():
     """The readings that committed verdicts asked, by the claims that documents make."""
     made = {claim.id for claim in read_claims()}
     readings = defaultdict(set)
-    for finding in chain(*collect(catalogue()).values()):
+    for finding in chain(*collect(catalogue_root()).values()):
         if finding.answer["id"] in made:
             readings[finding.answer["id"]].add(finding.reading)
     return readings

@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from ablate.config import catalogue
+from ablate.config import catalogue_root
 from ablate.ledger.headline import headline
 from ablate.ledger.text import Entry, limits, read_entries
 from ablate.ledger.verdicts import Finding, collect, read_claims, read_notes
@@ -238,7 +238,7 @@ def test_a_part_of_a_claim_without_a_verdict_leaves_it_undecided():
 
 
 def test_a_missing_reading_has_no_verdict():
-    entries = read_entries(catalogue())
+    entries = read_entries(catalogue_root())
     findings = [finding for entry in entries for finding in entry.findings]
     asked = {(x.answer["id"], x.reading) for x in findings if not x.answer["exploratory"]}
     for claim, readings in read_notes("unasked").items():
@@ -248,7 +248,7 @@ def test_a_missing_reading_has_no_verdict():
 
 
 def test_a_remark_does_not_decide_a_claim_whose_meaning_was_not_asked():
-    entries = read_entries(catalogue())
+    entries = read_entries(catalogue_root())
     words = {entry.claim.id: entry.verdict for entry in entries}
     assert words["modern_sink"] == "not tested"
     assert words["modern_no_positions"] == "refuted"

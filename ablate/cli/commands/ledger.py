@@ -46,11 +46,11 @@ def run(arguments: argparse.Namespace) -> None:
     """
     from rich.text import Text
 
-    from ablate.config import catalogue
+    from ablate.config import catalogue_root
     from ablate.errors import make_console
     from ablate.ledger.text import lines, pick, read_entries, subjects, summary
 
-    folder = arguments.experiments or catalogue()
+    folder = arguments.experiments or catalogue_root()
     if not folder:
         print(f"ablate ledger: {NO_CATALOGUE}", file=sys.stderr)
     entries = read_entries(folder)

@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> None:
         UserError: a run of the sweep has a config that cannot work.
     """
     begun = time.monotonic()
-    from ablate.cli.train import check_files, read_words, train  # imports Hydra
+    from ablate.cli.train import check_shadowed_files, read_words, train  # imports Hydra
 
     given = read_words(arguments.overrides)
     if given.cfg or given.info or given.hydra_help:  # these flags start nothing
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     words = given.overrides
     place = (given.config_dir, given.config_path, given.config_name)
-    check_files(given.config_dir)
+    check_shadowed_files(given.config_dir)
     with compose_sweep(words, *place) as sweep:
         from ablate.sweep.runs import plan_runs
 
