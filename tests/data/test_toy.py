@@ -11,9 +11,7 @@ from ablate.data import Pairs
 from ablate.data import toy as toy_package
 from ablate.data.toy import LONG, MIREL, SODAK, Toy, grammar
 from ablate.data.toy.grammar import Speaker
-from ablate.data.toy.lexicon import (
-    text,
-)
+from ablate.data.toy.lexicon import text
 from lab.constructions import CONSTRUCTIONS
 from lab.toy import block
 

@@ -6,11 +6,7 @@ import pytest
 
 from experiments.worked_examples.block import Block, Example, names, read
 from experiments.worked_examples.page import index, page
-from experiments.worked_examples.recompute import (
-    recompute,
-    registered_rule,
-    totals,
-)
+from experiments.worked_examples.recompute import recompute, registered_rule, totals
 from experiments.worked_examples.transcribe import find_text, rows
 
 ROOT = Path(__file__).parents[2]

@@ -73,11 +73,7 @@ def test_only_the_modules_that_a_run_executes_count(compose):
     assert "ablate.model.position.added" in modules
     assert "ablate.model.attention.linear" not in modules
     assert "ablate.train.module" in modules
-    watching = (
-        "ablate.record",
-        "ablate.wandb",
-        "ablate.train.tracking",
-    )
+    watching = ("ablate.record", "ablate.wandb", "ablate.train.tracking")
     assert not any(name.startswith(watching) for name in modules)
 
 

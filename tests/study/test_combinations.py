@@ -7,13 +7,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from ablate.stats.combinations.effects import (
-    Change,
-    Runs,
-    additive,
-    average_effects,
-    with_text,
-)
+from ablate.stats.combinations.effects import Change, Runs, additive, average_effects, with_text
 from ablate.stats.combinations.interaction import interaction, interaction_variance, strongest_pairs
 from ablate.stats.combinations.plan import Pair, Rate, draw, imbalance
 from ablate.stats.combinations.tuned import best_rate, expected_errors, predict, tuned_effects
