@@ -210,7 +210,7 @@ def half_width(
 
 def estimate(
     differences: Float[np.ndarray, " seeds"],
-    parts: Float[np.ndarray, "seeds sentences"] | None = None,
+    contributions: Float[np.ndarray, "seeds sentences"] | None = None,
     plus: Float[np.ndarray, " seeds"] | None = None,
     scale: float = 0.0,
 ) -> Estimate:
@@ -218,8 +218,8 @@ def estimate(
 
     Args:
         differences: difference between the two arms for each seed.
-        parts: contribution of each test sentence to each difference; with `parts`, the error covers
-            the sampling of sentences too.
+        contributions: contribution of each test sentence to each difference; with `contributions`,
+            the error covers the sampling of sentences too.
         plus: scores from which the scores of the other arm were subtracted; with `plus`, the
             interval is corrected for skewness.
         scale: largest number from which the differences were computed, if not one of `plus`.
@@ -234,11 +234,11 @@ def estimate(
         return Estimate(effect, n, 0, 0.0, 0.0, scale=scale)
     spread = float(differences.var(ddof=1))
     skew = None if plus is None else skewness_of_more_variable_arm(plus, plus - differences)
-    if parts is None or parts.shape[1] < 2:
+    if contributions is None or contributions.shape[1] < 2:
         return Estimate(effect, n, 0, spread, 0.0, skew, scale=scale)
     # at least 0; variance that the seeds already account for is subtracted, not counted twice
-    of_sentences = max(0.0, components(parts)[1])
-    return Estimate(effect, n, parts.shape[1], spread, of_sentences, skew, scale=scale)
+    of_sentences = max(0.0, components(contributions)[1])
+    return Estimate(effect, n, contributions.shape[1], spread, of_sentences, skew, scale=scale)
 
 
 def from_arms(estimate: Estimate, arms: EffectNoise | None) -> Estimate:
@@ -256,15 +256,15 @@ def from_arms(estimate: Estimate, arms: EffectNoise | None) -> Estimate:
     return replace(estimate, effect=effect, seed_variance=variance, arms=arms)
 
 
-def components(parts: Float[np.ndarray, "seeds sentences"]) -> tuple[float, float, float]:
+def components(contributions: Float[np.ndarray, "seeds sentences"]) -> tuple[float, float, float]:
     """Return the variance components of seeds, of sentences and of the rest, as a tuple.
 
     The components of sentences and of the rest are divided by the number of sentences, so that all
     three are variances of the score of one run. An estimate near 0 may be negative.
     """
-    n, m = parts.shape
-    of_seeds, of_sentences = parts.mean(1), parts.mean(0)
-    rest = parts - of_sentences - of_seeds[:, None] + parts.mean()
+    n, m = contributions.shape
+    of_seeds, of_sentences = contributions.mean(1), contributions.mean(0)
+    rest = contributions - of_sentences - of_seeds[:, None] + contributions.mean()
     ms_rest = float((rest**2).sum()) / ((n - 1) * (m - 1))
     ms_seeds = m * float(of_seeds.var(ddof=1))
     ms_sentences = n * float(of_sentences.var(ddof=1))

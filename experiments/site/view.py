@@ -12,7 +12,7 @@ from ablate.ledger.text import Entry
 from ablate.ledger.verdicts import Finding
 from ablate.metric import metric_of
 from ablate.report.content import details
-from ablate.report.draw import contrast, draw_effects, has_effect, style, svg
+from ablate.report.draw import contrast_lines, draw_effects, has_effect, style, svg
 from ablate.verdict.kinds import KINDS
 from ablate.verdict.stored import is_exact
 from ablate.verdict.types import INCONCLUSIVE, REFUTED, SUPPORTED
@@ -123,7 +123,7 @@ def draw(shown: Sequence[View]) -> str:
 
     Rows name the place of a verdict if several rows have the same arms.
     """
-    contrasts = {tuple(contrast(view.finding.answer)) for view in shown}
+    contrasts = {tuple(contrast_lines(view.finding.answer)) for view in shown}
     places = [view.place for view in shown] if len(contrasts) < len(shown) else []
     with style():
         return svg(draw_effects([view.finding.answer for view in shown], places))
