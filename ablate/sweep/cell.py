@@ -266,11 +266,11 @@ class RunTask:
     folder: str = field(default_factory=os.getcwd)
     path: tuple[str, ...] = field(default_factory=lambda: tuple(sys.path))
 
-    def __call__(self, place: Callable[[], None] | None = None) -> bool:
+    def __call__(self, use_devices: Callable[[], None] | None = None) -> bool:
         """Execute the run unless it is done, or another process executes it; return whether the run
         was executed.
 
-        The process of the run calls `place` first, which chooses its GPUs and cores.
+        The process of the run calls `use_devices` first, which chooses its GPUs and cores.
         """
         os.chdir(self.folder)  # on another machine, the current folder may differ
         sys.path[:] = self.path
@@ -282,7 +282,7 @@ class RunTask:
         with lock:
             if self.cell.outcome_path.exists():
                 return False
-            status = run_in_child(execute, self.context, self.cell, place)
+            status = run_in_child(execute, self.context, self.cell, use_devices)
             if status not in INTERRUPTED and not self.cell.outcome_path.exists():
                 fail(self.cell, f"the process ended with status {status}")  # it was killed
             return True
@@ -303,16 +303,16 @@ def fail(cell: Cell, error: str) -> None:
     write_outcome(cell, {"status": "failed", "error": error})
 
 
-def execute(context: HydraContext, cell: Cell, place: Callable[[], None] | None) -> None:
+def execute(context: HydraContext, cell: Cell, use_devices: Callable[[], None] | None) -> None:
     """Execute a run with its output in a file; a failed run also raises its error.
 
     Args:
         context: Hydra's context.
         cell: the run.
-        place: chooses the GPUs and cores of this process; None for all.
+        use_devices: chooses the GPUs and cores of this process; None for all.
     """
-    if place is not None:
-        place()
+    if use_devices is not None:
+        use_devices()
     log = Path(cell.arm.hydra.sweep.dir, "logs", f"{cell.number:04d}.log").resolve()
     log.parent.mkdir(parents=True, exist_ok=True)
     write_output_to(log)
