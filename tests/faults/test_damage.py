@@ -7,7 +7,7 @@ import pytest
 
 from ablate.errors import UserError, say_once
 from ablate.evidence.checks import write_about
-from ablate.evidence.gather import gather, kept
+from ablate.evidence.gather import gather, round_results
 from ablate.record.files import seal, write_json
 from ablate.train.module import Training
 from ablate.train.restore import restore
@@ -97,7 +97,7 @@ def sweep(tmp_path):
 def test_evidence_is_not_gathered_from_what_was_changed(finished, copied, sweep):
     folder = sweep(finished, *copied("gathered"))
     (run,) = gather(folder).runs
-    assert run["metrics"] == kept(finished["metrics"], run["curve"])[0]
+    assert run["metrics"] == round_results(finished["metrics"], run["curve"])[0]
     for part, name in ((0, "result.json"), (0, "metrics.jsonl"), (1, "test.stats.npz")):
         path = copied("gathered")[part] / name
         damage(path, "bit in the middle")

@@ -13,7 +13,7 @@ from ablate.errors import UserError
 from ablate.initial import initialise
 from ablate.model import Causal, Seq2Seq, build
 from ablate.model.parametrisation import Mup
-from ablate.optimizer import AdamW, make_optimizer, trained
+from ablate.optimizer import AdamW, make_optimizer, trainables
 from ablate.optimizer.muon import Muon
 from ablate.testing.model import model_config
 
@@ -157,7 +157,7 @@ def test_the_formulas(width, size):
 def test_initial_values_and_rates_by_role(width):
     words = ("model/embedding=separate", "model/position=learned")
     model = made(width, *words, *BASE)
-    for parameter, role, _, rate in trained(model):
+    for parameter, role, _, rate in trainables(model):
         assert rate == (32 / width if role == "matrices" else 1.0)
         if role == "matrices":
             assert parameter.std().item() == pytest.approx((2 / sum(parameter.shape)) ** 0.5, 0.1)

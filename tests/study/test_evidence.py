@@ -12,7 +12,7 @@ import pytest
 from ablate.errors import UserError
 from ablate.evidence.checks import ANALYSIS_LOG, PARTS, read_parts, write_about
 from ablate.evidence.folder import Evidence, bleu
-from ablate.evidence.gather import _origin, kept, training_curve_of, tuning_run
+from ablate.evidence.gather import _origin, round_results, training_curve_of, tuning_run
 from ablate.evidence.outcome import value
 from ablate.verdict.conclude import conclude, load_evidence
 
@@ -194,9 +194,9 @@ def test_a_curve_of_training_has_two_dozen_points_at_most(tmp_path, lines, steps
 
 def test_a_probe_keeps_all_digits_as_some_values_differ_in_the_last_ones():
     metrics = {"cosine": 0.9999999999999831}
-    assert kept(metrics, {}) == (metrics, {})
-    trained = {"step": [2], "val/nll": [6.689844131469727]}
-    assert kept(metrics, trained) == ({"cosine": 1.0}, {"step": [2], "val/nll": [6.68984413]})
+    assert round_results(metrics, {}) == (metrics, {})
+    loss = {"step": [2], "val/nll": [6.689844131469727]}
+    assert round_results(metrics, loss) == ({"cosine": 1.0}, {"step": [2], "val/nll": [6.68984413]})
 
 
 @pytest.mark.parametrize(("status", "shown"), [("finished", 2.0), ("collapsed", 5.0)])
