@@ -103,14 +103,6 @@ class Evidence:
         return bool(self.registration.get("part"))
 
     @property
-    def has_ended(self) -> bool:
-        """Whether the sweep that recorded the evidence has ended.
-
-        A sweep stores the history of its questions (`asked`) only when it ends.
-        """
-        return "asked" in self.registration
-
-    @property
     def seed_count(self) -> str:
         """The number of seeds that every arm has, as a phrase: "8 of 12 planned seeds".
 

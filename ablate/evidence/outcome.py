@@ -254,14 +254,12 @@ def first_at(
         if step is None or now is None:
             continue
         if now <= target:
-            return float(step) if before is None else _between(before, (step, now), target)
+            if before is None:
+                return float(step)
+            first, high = before
+            return first + (step - first) * (high - target) / (high - now)
         before = (step, now)
     return math.inf
-
-
-def _between(before: Point, after: Point, target: Number) -> float:
-    (first, high), (last, low) = before, after
-    return first + (last - first) * (high - target) / (high - low)
 
 
 def by_arm(runs: Iterable[Run]) -> dict[str, list[Run]]:

@@ -42,7 +42,8 @@ def from_folder(folder: Path) -> Evidence:
         return load_evidence(folder)
     check_cells(folder)
     evidence = gather(folder)
-    if not evidence.has_ended:  # the analysis would not be logged
+    # a sweep stores the history of its questions when it ends; earlier, no analysis is logged
+    if "asked" not in evidence.registration:
         raise UserError(
             f"{folder} is a sweep without a study, or one that has not ended: start the same "
             "command again to continue it"

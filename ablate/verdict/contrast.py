@@ -136,6 +136,8 @@ def contrast(claim: Claim, evidence: Evidence) -> Contrast:
         parts, units = by_group(parts, groups), "groups of sentences"
     predicted = claim.get("predicted") if claim["kind"] == "equivalence" else None
     gain = predicted["gain"] if predicted else 0.0
+    # tables from elsewhere keep the test of their design; `changed` has no score of a single run
+    pooled = "design" not in claim and claim["metric"].rpartition("/")[2] != CHANGED
     differences = np.array([pair.difference for pair in measured.values()], dtype=np.float64)
     return Contrast(
         seeds=[*measured],
@@ -148,7 +150,7 @@ def contrast(claim: Claim, evidence: Evidence) -> Contrast:
         unpaired=sorted((every & shared) - measured.keys()),
         looks=information_fractions(claim, evidence, ended_in(arms)),
         textbook=claim.get("test") == "textbook",
-        noise=noise_of(claim, arms, evidence) if _borrows(claim) else None,
+        noise=noise_of(claim, arms, evidence) if pooled else None,
         predicted=predicted,
     )
 
@@ -175,15 +177,6 @@ def control(claim: Claim, evidence: Evidence) -> ControlOutcome | None:
         "interval": [low, high],
         "loses": above(-claim["margin"], high, difference.scale),
     }
-
-
-def _borrows(claim: Claim) -> bool:
-    """Return whether the error of a claim comes from all arms of the study.
-
-    Tables from elsewhere keep the test of their design, and the metric `changed` has no score of a
-    single run.
-    """
-    return "design" not in claim and claim["metric"].rpartition("/")[2] != CHANGED
 
 
 def _difference(claim: Claim, sides: list[Side], seed: int, evidence: Evidence) -> Pair | None:

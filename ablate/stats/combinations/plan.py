@@ -153,10 +153,6 @@ def _violations(columns: Levels, pair: Pair) -> Bool[np.ndarray, " recipes"]:
     return np.asarray(first & (columns[:, pair.other] == pair.other_level))
 
 
-def _one_hot(columns: Levels) -> Float[np.ndarray, "recipes levels"]:
-    return np.concatenate([column[:, None] == np.unique(column) for column in columns.T], 1) * 1.0
-
-
 def _forbidden(
     columns: Levels, factor: int, levels: int, excluded: Sequence[Pair]
 ) -> Float[np.ndarray, "recipes levels"]:
@@ -177,11 +173,12 @@ def _balanced(
     """Return the levels of one factor after exchanges between recipes."""
     column = columns[:, factor].copy()
     sizes = np.bincount(column)
-    other_columns = _one_hot(np.delete(columns, factor, 1))
-    expected = np.outer(sizes, other_columns.mean(0))
+    others = np.delete(columns, factor, 1).T
+    one_hot = np.concatenate([other[:, None] == np.unique(other) for other in others], 1) * 1.0
+    expected = np.outer(sizes, one_hot.mean(0))
     forbidden = VIOLATION * _forbidden(columns, factor, len(sizes), excluded)
     pairs = list(itertools.permutations(range(len(sizes)), 2))
-    while any([_exchange(column, pair, other_columns, expected, forbidden) for pair in pairs]):
+    while any([_exchange(column, pair, one_hot, expected, forbidden) for pair in pairs]):
         pass
     return column
 
