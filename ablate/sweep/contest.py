@@ -18,13 +18,7 @@ from ablate.sweep.cell import plain_study
 from ablate.sweep.load import from_folder
 from ablate.sweep.runs import compose_sweep
 from ablate.verdict.conclude import conclude, load_evidence
-from ablate.verdict.stored import (
-    RESULT,
-    Short,
-    read_contest,
-    replications,
-    used_replicate,
-)
+from ablate.verdict.stored import RESULT, Short, read_contest, replications, used_replicate
 from ablate.verdict.types import Entry
 from ablate.words.answer import effect_text, graded
 

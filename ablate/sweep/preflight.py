@@ -37,14 +37,7 @@ from ablate.record.training import Record
 from ablate.sweep.cell import Cell, Overrides, first_of_each, plain_study, without_seed
 from ablate.sweep.compose import Checked, check_apart
 from ablate.task import Task
-from ablate.train.job import (
-    Job,
-    build_model,
-    check_inputs,
-    check_lengths,
-    make_model,
-    prepare_data,
-)
+from ablate.train.job import Job, build_model, check_inputs, check_lengths, make_model, prepare_data
 from ablate.train.resolve import resolve
 from ablate.train.tracking import check_loggers, introduce
 

@@ -17,11 +17,7 @@ from hydra.utils import get_class
 from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
 from omegaconf import DictConfig, OmegaConf, read_write
-from pytorch_lightning.callbacks import (
-    Callback,
-    RichModelSummary,
-    StochasticWeightAveraging,
-)
+from pytorch_lightning.callbacks import Callback, RichModelSummary, StochasticWeightAveraging
 from pytorch_lightning.profilers import profiler
 from pytorch_lightning.strategies.launchers import _MultiProcessingLauncher
 

@@ -25,13 +25,7 @@ from ablate.config.study import Levels, Question
 from ablate.evidence.folder import Evidence, in_blocks
 from ablate.evidence.outcome import Reason, Run, reason, value
 from ablate.metric import metric_of
-from ablate.stats.combinations.effects import (
-    Change,
-    Estimates,
-    Runs,
-    average_effects,
-    with_text,
-)
+from ablate.stats.combinations.effects import Change, Estimates, Runs, average_effects, with_text
 from ablate.stats.combinations.interaction import interaction, strongest_pairs
 from ablate.stats.combinations.tuned import best_rate, predict, tuned_effects
 from ablate.stats.means import MeanDifference, NoiseSource, VarianceTerm

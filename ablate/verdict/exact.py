@@ -30,15 +30,7 @@ from ablate.stats.corrections import ONCE, repeated
 from ablate.stats.estimate import Estimate, estimate
 from ablate.verdict.contrast import information_fractions
 from ablate.verdict.sides import Side, has, is_alone, pairs
-from ablate.verdict.types import (
-    INCONCLUSIVE,
-    REFUTED,
-    SUPPORTED,
-    Band,
-    Method,
-    Noise,
-    thresholds,
-)
+from ablate.verdict.types import INCONCLUSIVE, REFUTED, SUPPORTED, Band, Method, Noise, thresholds
 
 MOVED = 1e-3  # smallest response of the negative control
 Runs = tuple[Run] | tuple[Run, Run]  # of a case

@@ -28,15 +28,7 @@ from ablate.verdict.contrast import Contrast, contrast, control
 from ablate.verdict.exact import Exact
 from ablate.verdict.floor import FEWEST, failures, one_way, rates_of_failure
 from ablate.verdict.sides import ContrastError, Side, effect_of, is_independent, problem_of, sides
-from ablate.verdict.types import (
-    REFUTED,
-    SUPPORTED,
-    Band,
-    Decision,
-    Failures,
-    Planned,
-    side,
-)
+from ablate.verdict.types import REFUTED, SUPPORTED, Band, Decision, Failures, Planned, side
 
 Tested = Estimate | MeanDifference | Rates
 NOTHING = Estimate(math.nan, 0, 0, math.nan, math.nan)

@@ -23,14 +23,7 @@ from ablate.model.attention.multi_head import CrossAttention, MultiHeadAttention
 from ablate.model.padding import Mask
 from ablate.model.transformer import Transformer
 from experiments.shared.probe import attention_loops as loops
-from experiments.shared.probe.attention_loops import (
-    Asked,
-    Asking,
-    Heads,
-    Words,
-    projected,
-    read,
-)
+from experiments.shared.probe.attention_loops import Asked, Asking, Heads, Words, projected, read
 from experiments.shared.probe.divided_heads import divisibility, with_heads
 from experiments.shared.probe.draws import Measured, RandomModels, first_part, moved, raises
 

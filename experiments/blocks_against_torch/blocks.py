@@ -19,11 +19,7 @@ from ablate.errors import UserError
 from ablate.model.attention import weights_of
 from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.fused import Fused
-from ablate.model.attention.multi_head import (
-    CrossAttention,
-    MultiHeadAttention,
-    SelfAttention,
-)
+from ablate.model.attention.multi_head import CrossAttention, MultiHeadAttention, SelfAttention
 from ablate.model.feed_forward import FeedForward, PositionWise
 from ablate.model.layers import Linear
 from ablate.model.norm import LayerNorm, Norm

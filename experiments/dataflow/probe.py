@@ -21,14 +21,7 @@ from torch import Tensor
 
 from ablate.model import Seq2Seq
 from ablate.model.transformer import Transformer
-from experiments.dataflow.wires import (
-    SUBLAYERS,
-    Trace,
-    changes,
-    memories,
-    rewired,
-    trace,
-)
+from experiments.dataflow.wires import SUBLAYERS, Trace, changes, memories, rewired, trace
 from experiments.shared.probe.draws import Measured, RandomModels, each_replaced, moved
 from experiments.shared.probe.influence import influence
 

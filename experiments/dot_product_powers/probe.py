@@ -29,13 +29,7 @@ from experiments.dot_product_powers import hand_set_heads
 from experiments.dot_product_powers.hand_set_heads import weights_and_scores
 from experiments.dot_product_powers.identical_heads import identical_heads
 from experiments.shared.probe.attention_loops import Asked, Asking, Words, projected
-from experiments.shared.probe.draws import (
-    Measured,
-    RandomModels,
-    first_part,
-    moved,
-    randomised,
-)
+from experiments.shared.probe.draws import Measured, RandomModels, first_part, moved, randomised
 
 PRODUCTS = 100_000  # number of products of two normal numbers
 

@@ -27,13 +27,7 @@ from ablate.model import Seq2Seq
 from ablate.model.embedding import Embedding, Table
 from ablate.model.transformer import Transformer
 from ablate.probe import random_sentences
-from experiments.shared.probe.draws import (
-    Measured,
-    RandomModels,
-    each_replaced,
-    moved,
-    raises,
-)
+from experiments.shared.probe.draws import Measured, RandomModels, each_replaced, moved, raises
 
 WORDS = 500  # number of known words, and of made-up words
 RATE = 1e-3

@@ -18,13 +18,7 @@ from torch import Tensor
 
 from ablate.data import BOS, EOS
 from ablate.model import Seq2Seq
-from ablate.search import (
-    Model,
-    Search,
-    largest,
-    until_eos,
-    worth_dropping,
-)
+from ablate.search import Model, Search, largest, until_eos, worth_dropping
 
 
 class Jacobi(Search):

@@ -6,12 +6,7 @@ from pathlib import Path
 
 from ablate.config.labels import Title, experiment_title, option_label
 from ablate.phrases import claim_name, each_of, number_of
-from ablate.verdict.stored import (
-    Replication,
-    read_contest,
-    read_verdict,
-    was_trained,
-)
+from ablate.verdict.stored import Replication, read_contest, read_verdict, was_trained
 from ablate.verdict.types import Entry, Verdict
 from ablate.words.reasons import scope_sentence, sentence
 

@@ -13,15 +13,7 @@ from math import log
 from typing import Annotated
 
 from ablate.config.limits import Range
-from experiments.shared.corpus.rule import (
-    Choose,
-    Level,
-    Synthetic,
-    Words,
-    distinct,
-    named,
-    require,
-)
+from experiments.shared.corpus.rule import Choose, Level, Synthetic, Words, distinct, named, require
 
 
 @dataclass(kw_only=True)
