@@ -199,13 +199,13 @@ def arm_labels(levels: Mapping[str, object]) -> list[str]:
     places: dict[str, list[str]] = {}  # parts of the model that have the same level
     for label in labels:
         name, place = split.groups() if (split := PLACED.match(label)) else (label, "")
-        places.setdefault(name, []).append(place)
+        places.setdefault(name, []).extend([place] if place else [])
     return [_placed(name, where) for name, where in places.items()]
 
 
 def _placed(name: str, places: list[str]) -> str:
     """Return a label with its places: "layer norm in the encoder", "in encoder and decoder"."""
-    if places == [""]:
+    if not places:
         return name
     if len(places) == 1:
         return f"{name} in {places[0]}"

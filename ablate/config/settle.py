@@ -190,7 +190,7 @@ def _announce_replaced(config: DictConfig, words: list[str], hydra: Any) -> None
         if replaced:
             say_once(
                 f"{' or '.join(sources)} overrides {word}: {', '.join(replaced)}. To change a "
-                "value, add it to the command"
+                "value, add it to the command, or to the variant of a screen"
             )
 
 

@@ -172,7 +172,7 @@ class Study(TypedDict):
     factors: list[str]  # config groups or keys that differ between arms
     seeds: Count  # planned number of seeds of each arm
     # number of seeds of the baseline of a screen, at least `seeds`; null: `seeds` times the square
-    # root of the number of variants, with at least 3 seeds
+    # root of the number of variants, if `seeds` is at least 3
     baseline_seeds: NotRequired[int | None]
     # number of analyses, interim ones included; null: 3 with 10 seeds or more, else 1
     looks: NotRequired[int | None]

@@ -101,7 +101,10 @@ def frame(folder: Path, *, curves: bool) -> "pandas.DataFrame":
             f"{folder} has no runs: load takes the folder of a sweep, a folder in experiments/, "
             "a folder that contains such folders, or the results folder"
         )
-    return pandas.DataFrame(rows)
+    runs = pandas.DataFrame(rows)
+    # two sweeps of an experiment may share a run
+    one_run = ["experiment", "arm", "seed", "status", "identity", "step"]
+    return runs.drop_duplicates([key for key in one_run if key in runs], ignore_index=True)
 
 
 def _rows(folder: Path, curves: bool) -> Iterator[Row]:

@@ -26,6 +26,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from ablate import process
 from ablate.data.batching import Batch
 from ablate.train.job import Job
 from ablate.train.resolve import resolve

@@ -38,6 +38,7 @@ def test_labels_and_titles_in_a_folder_of_the_user_are_stored_and_used(tmp_path)
     assert stored_labels(config.hydra) == {"model/position=mine": "triangle waves", **TITLES}
     settle(config)
     assert arm_label({"model/position": "mine"}) == "triangle waves"
+    assert arm_label({"variant": "triangle waves", "model/position": "mine"}) == "triangle waves"
 
 
 def test_a_report_has_the_names_that_its_sweep_stored(tmp_path):

@@ -47,6 +47,14 @@ def test_a_folder_of_experiments_is_read_whole_and_a_short_budget_has_rows_of_it
     assert twice.steps.nunique() == 1 + bool(short)
 
 
+def test_a_run_that_two_sweeps_share_counts_once(tmp_path):
+    for name in ("first", "second"):
+        shutil.copytree(EXPERIMENTS / "causal_mask", tmp_path / name)
+    for curves in (False, True):
+        runs = ablate.load(tmp_path, curves=curves)
+        assert len(runs) == len(ablate.load(tmp_path / "first", curves=curves)) > 0
+
+
 def test_a_sweep_without_a_study_says_what_was_swept(tmp_path, small, command, here):
     words = ["probe=parameter_count", "model.d_ff=32,48", "hydra.sweeper.params=null", "-m"]
     status, _, error = command(*small, *words)
