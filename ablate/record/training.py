@@ -63,7 +63,7 @@ class RecordFolder:
             return None
 
     def begin(self) -> None:
-        """Start to measure time, clear the folder, and write_identity the run in it."""
+        """Start to measure time, clear the folder, and write the identity of the run in it."""
         self._started = time.monotonic()
         if self.writes:
             self.clear()
