@@ -29,7 +29,8 @@ HEAD = ["Experiment", "Setting", "Answers", "First claim"]
 TITLE = (
     "# Answers\n\nOne row for each experiment, grouped by question. The report of an experiment "
     "has the evidence for each answer ([what the answers mean](../docs/explanation/verdicts.md)). "
-    "`ablate ledger WORDS` searches all claims.\n\n"
+    "`ablate ledger WORDS` searches all claims, and combines the answers on the same claim by "
+    "[a rule](../docs/explanation/headlines.md).\n\n"
 )
 OTHER = "Other questions"  # group of an experiment whose claims no document makes
 AGAIN = "\n## Fresh seeds\n\n`ablate reproduce` tested some experiments again with fresh seeds. "

@@ -20,7 +20,7 @@ from ablate.config.labels import arm_label, factor_label
 from ablate.config.study import Levels
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import RATE, command
-from ablate.evidence.outcome import by_label, reason
+from ablate.evidence.outcome import by_label
 from ablate.metric import METRICS, NOTHING, Metric, metric_in_words, metric_of
 from ablate.phrases import (
     MARKS,
@@ -46,6 +46,7 @@ from ablate.words.answer import claim_metric, direction, graded, seeds_needed, s
 from ablate.words.reasons import caveat_text, regime, scope_sentence
 
 FIGURES = ("gains", "effects", "combined", "curves")  # the first of them is named
+SLOW = "test/bleu"  # rises later than the loss falls
 LONGER = 10  # factor for the steps of a training that was too short to translate
 
 
@@ -106,8 +107,8 @@ def next_runs(evidence: Evidence, verdict: Verdict, folder: object = "FOLDER") -
     study = evidence.study
     undecided = [claim for claim in verdict["claims"] if claim["verdict"] == INCONCLUSIVE]
     needed = max((n for claim in undecided if (n := seeds_needed(claim))), default=0)
-    unlearned = reason("nothing_learned", metric="test/bleu", measures="")
-    too_short = study.get("exploratory") and unlearned in [x.get("problem") for x in undecided]
+    problems = {x["problem"]["code"] for x in undecided if x["metric"] == SLOW and "problem" in x}
+    too_short = study.get("exploratory") and problems & {"nothing_learned", "too_few_learned"}
     given = words_of(evidence.registration.get("command", ""))[3:]  # after python -m ablate
     if not (needed or too_short) or not given or "combined" in verdict:
         return ""

@@ -170,7 +170,8 @@ def _evidence(claim: Entry, answer: Answer) -> list[str]:
     """Return the sentences of the evidence on a claim; some may be empty."""
     failed = failures(answer.get("failed_to_learn", {}))
     if "problem" in answer:
-        return [f"{text}." for text in (sentence(answer["problem"]), failed) if text]
+        problem = f"{sentence(answer['problem'])}."
+        return [problem, f"{failed[0].upper()}{failed[1:]}."] if failed else [problem]
     if answer.get("decided_by_failures"):
         return [f"{failed}.", FAILURES[answer["verdict"] == INCONCLUSIVE]]
     if claim["kind"] == "exact":

@@ -75,7 +75,8 @@ def test_hostile_text_is_shown_and_nothing_else(hostile):
         shown = _read(lax.render(text))
         assert not shown.tags & {"script", "iframe", "object", "embed", "b", "i", "h3"}
         assert not {act for act in shown.acts if act.startswith("on")}
-        assert shown.links <= {*HARMLESS, "made/report.md", "../docs/explanation/verdicts.md"}
+        pages = {f"../docs/explanation/{name}.md" for name in ("verdicts", "headlines")}
+        assert shown.links <= {*HARMLESS, "made/report.md", *pages}
         assert all(source.startswith("figures/") for source in shown.pictures)
         assert len(re.findall(r"^# ", text, re.MULTILINE)) == 1
     files = {path.relative_to(hostile.parents[1]).as_posix() for path in _files(hostile.parents[1])}
