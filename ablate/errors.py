@@ -1,5 +1,4 @@
-"""What commands print: exceptions, parts of error messages, messages that are printed once, tables,
-and the progress of long work.
+"""Messages to the user: errors, hints, notices, tables, and the progress of long work.
 
 Progress is a bar with the remaining time on a terminal, otherwise a line per minute, on standard
 error. Work that ends within seconds prints nothing, so the progress of any loop may be tracked.

@@ -120,7 +120,7 @@ def pick(entries: list[Entry], state: str | None, words: Sequence[str]) -> list[
             it tested must contain.
     """
 
-    def found(text: str) -> int:
+    def n_matches(text: str) -> int:
         plain, *asked = (each.lower().replace("-", "") for each in (text, *words))
         return sum(word in plain for word in asked)
 
@@ -128,9 +128,9 @@ def pick(entries: list[Entry], state: str | None, words: Sequence[str]) -> list[
         entry
         for entry in entries
         if state in (None, entry.verdict, TESTED if entry.findings else None)
-        and found(entry.text) == len(words)
+        and n_matches(entry.text) == len(words)
     ]
-    return sorted(picked, key=lambda entry: -found(entry.claim.statement))
+    return sorted(picked, key=lambda entry: -n_matches(entry.claim.statement))
 
 
 def limits(headline: Headline) -> list[str]:

@@ -240,8 +240,8 @@ def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     if screen and (gains := [row for row in rows if row]):
         caption = GAINS.format(level=percent(1 - screen["alpha"]))
         yield Figure("gains", "answers", caption, partial(draw_gains, gains, screen))
-    others = [claim for claim, row in zip(claims, rows, strict=True) if row is None]
-    claims = [*filter(has_effect, at_each_budget(others))]
+    rest = [claim for claim, row in zip(claims, rows, strict=True) if row is None]
+    claims = [*filter(has_effect, at_each_budget(rest))]
     levels = dict.fromkeys(percent(1 - claim["alpha"]) for claim in claims)
     if claims:
         caption = EFFECTS.format(level=listed([*levels]))

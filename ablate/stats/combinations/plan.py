@@ -173,8 +173,8 @@ def _balanced(
     """Return the levels of one factor after exchanges between recipes."""
     column = columns[:, factor].copy()
     sizes = np.bincount(column)
-    others = np.delete(columns, factor, 1).T
-    one_hot = np.concatenate([other[:, None] == np.unique(other) for other in others], 1) * 1.0
+    rest = np.delete(columns, factor, 1).T
+    one_hot = np.concatenate([levels[:, None] == np.unique(levels) for levels in rest], 1) * 1.0
     expected = np.outer(sizes, one_hot.mean(0))
     forbidden = VIOLATION * _forbidden(columns, factor, len(sizes), excluded)
     pairs = list(itertools.permutations(range(len(sizes)), 2))
