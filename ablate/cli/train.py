@@ -64,8 +64,8 @@ def job(config: DictConfig) -> None:
 def stored_result(config: DictConfig) -> "Result | None":
     """Return the result of the same run by an earlier command, without importing torch.
 
-    The result is also None if only the training can tell whether the stored result is valid, or if
-    the config is wrong. The checks that the run makes before its training then name the fault.
+    Return None as well if this check needs the code of training, or if the config is wrong. In the
+    second case, the checks before training report the error.
     """
     from ablate.config.construct import construct
     from ablate.config.settle import settle

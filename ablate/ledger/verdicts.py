@@ -162,8 +162,8 @@ class Finding:
         """The results that enter the correction for multiple tests: the original result and, if
         there is a confirmatory replication, its result on new seeds.
 
-        Replications of earlier versions stored no p-value. Such a result gets the p-value 1, so
-        that it cannot decide a claim.
+        Replications that earlier versions of the program stored have no p-value. Such a result
+        gets the p-value 1, so that it cannot decide a claim.
         """
         if not self.replication or self.replication["exploratory"]:
             return [self.answer]

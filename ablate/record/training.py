@@ -215,7 +215,7 @@ class Record(RecordFolder):
     def stored_result(self) -> Result | None:
         """Return the combined result of training and evaluation; None if a result is missing.
 
-        A training that is not tested, such as a diverged run, needs no result of an evaluation.
+        A run that is not tested, such as a diverged run, is complete without an evaluation.
         """
         trained = self.result()
         if trained is None or not self.evaluates(trained):

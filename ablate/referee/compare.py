@@ -108,8 +108,8 @@ def judge(runs: Any, study: str | PathLike[str] | Mapping[str, object]) -> Compa
 
 
 def compare_sweep(evidence: Evidence, asked: Row) -> Comparison:
-    """Return the verdicts on the arms that a sweep compares, in a metric that was chosen after the
-    runs, so that they are exploratory. `asked` has values of the keys in `OF_SWEEP`.
+    """Return the verdicts on the arms of a sweep. They are exploratory, because the metric was
+    chosen after the runs. `asked` has values of the keys in `OF_SWEEP`.
 
     Raises:
         UserError: another key is given, or no run has the metric.

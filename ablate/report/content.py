@@ -97,9 +97,10 @@ def _test(claim: Entry) -> str:
 
 
 def next_runs(evidence: Evidence, verdict: Verdict, folder: object = "FOLDER") -> str:
-    """Return the command that trains the seeds which undecided claims need, or that trains longer
-    if no arm of a comparison has learned to translate; "" if no claim needs more, if each seed is
-    another recipe (a study of combinations), or if other programs made the runs.
+    """Return the command to run next. It trains the seeds that undecided claims need, or trains
+    longer if too few runs of a comparison have learned to translate. Return "" if no claim needs
+    more runs, if the study is of combinations, where each seed is another recipe, or if other
+    programs made the runs.
 
     Seeds that are added to the analysed ones would make a verdict exploratory. The command
     therefore trains new seeds alone, unless the verdict is exploratory already.

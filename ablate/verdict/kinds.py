@@ -88,8 +88,8 @@ class Superiority(Kind):
         return Decision(status, LARGE if at_most(p.get(LARGE, 1.0), alpha) else DIRECTION)
 
     def decision_thresholds(self, estimate: Any, alpha: float) -> list[Band]:
-        """Return the margins at which the decision changes: 0, and the ends of the confidence
-        interval of the effect that are above 0.
+        """Return the margins at which the decision changes: 0, and each positive end of the
+        effect's confidence interval.
         """
         low, high = estimate.interval(1 - alpha)
         if low <= 0:
@@ -169,9 +169,9 @@ class Equivalence(Sameness):
         return {SUPPORTED: 1.0, REFUTED: min(better, worse)}
 
     def decision_thresholds(self, estimate: Any, alpha: float) -> list[Band]:
-        """Return the margins at which the decision changes. The claim is refuted for margins below
-        the first threshold, where the 1 - alpha interval lies outside the margin. It is supported
-        for margins above the second, where the 1 - 2 alpha interval lies inside the margin.
+        """Return the margins at which the decision changes. The claim is refuted below the first
+        threshold: the 1 - alpha interval lies wholly outside ±margin. It is supported above the
+        second: the 1 - 2 alpha interval lies wholly inside ±margin.
         """
         (low, high), narrow = estimate.interval(1 - alpha), estimate.interval(1 - 2 * alpha)
         inside, outside = max(map(abs, narrow)), max(low, -high)
@@ -378,7 +378,7 @@ class ExactKind(Kind):
         return False
 
     def decision_thresholds(self, estimate: Exact | TrainedValue, alpha: float) -> list[Band]:
-        """Return the tolerances or margins at which the decision changes, [] without a value."""
+        """Return the tolerances or margins at which the decision changes; [] for no value."""
         return estimate.decision_thresholds(alpha)
 
 
