@@ -71,7 +71,7 @@ def plan_of(design: Combinations) -> Plan:
         UserError: the design is impossible, or has too few runs for its effects.
     """
     check(design)
-    size = design["recipes"], sizes(design), [*_excluded(design)], design["repeated"]
+    size = design["recipes"], sizes(design), [*_excluded_pairs(design)], design["repeated"]
     try:
         plan = draw(*size, design["drawn_with"], rate_column(design))
     except ValueError as error:
@@ -95,8 +95,10 @@ def recipes(design: Combinations, plan: Plan) -> list[Recipe]:
     width = len(str(len(plan.levels) - 1))
     _, first, same = np.unique(plan.levels, axis=0, return_index=True, return_inverse=True)
     return [
-        recipe_of(design, plan.levels[number].tolist())._replace(
+        Recipe(
             name=f"r{first[same[number]]:0{width}}",
+            levels=(levels := levels_at(design, plan.levels[number].tolist())),
+            overrides=overrides_of(design, levels),
             number=number,
             seed=seed,
             third=int(plan.third[number]) + 1,
@@ -105,15 +107,17 @@ def recipes(design: Combinations, plan: Plan) -> list[Recipe]:
     ]
 
 
-def recipe_of(design: Combinations, row: list[int]) -> Recipe:
-    """Return the recipe with some levels, without its name, seed and third."""
+def levels_at(design: Combinations, indices: list[int]) -> dict[str, object]:
+    """Return the level of each factor, and the learning rate, given the index of each among the
+    levels of its factor.
+    """
     factors = design["levels"].items()
     levels: dict[str, object] = {
-        factor: [*of_factor][k] for (factor, of_factor), k in zip(factors, row, strict=False)
+        factor: [*of_factor][k] for (factor, of_factor), k in zip(factors, indices, strict=False)
     }
     if (rate := design["rate"]) is not None:
-        levels[RATE] = rate["values"][str(levels[rate["by"]])][row[-1]]
-    return Recipe("", levels, overrides_of(design, levels), number=0, seed=0, third=0)
+        levels[RATE] = rate["values"][str(levels[rate["by"]])][indices[-1]]
+    return levels
 
 
 def overrides_of(design: Combinations, levels: Mapping[str, object]) -> dict[str, object]:
@@ -132,7 +136,7 @@ def sizes(design: Combinations) -> list[int]:
     return [*map(len, design["levels"].values()), *rates]
 
 
-def effects(design: Combinations) -> int:
+def n_effects(design: Combinations) -> int:
     """Return the number of effects that the runs have to determine, learning rates included."""
     changes = sum(len(levels) - 1 for levels in design["levels"].values())
     rate = design["rate"]
@@ -153,10 +157,10 @@ def check(design: Combinations) -> None:
             f"study.repeated={design['repeated']} must be between 0 and the number of recipes "
             f"({design['recipes']})"
         )
-    runs, needed = design["recipes"] + design["repeated"], RUNS_PER_EFFECT * effects(design)
+    runs, needed = design["recipes"] + design["repeated"], RUNS_PER_EFFECT * n_effects(design)
     if runs < needed:
         raise UserError(
-            f"study.recipes={design['recipes']} gives {runs} runs for {effects(design)} effects; "
+            f"study.recipes={design['recipes']} gives {runs} runs for {n_effects(design)} effects; "
             f"at least {RUNS_PER_EFFECT} runs for each effect are needed: {needed}"
         )
 
@@ -196,8 +200,8 @@ def _check_rates(design: Combinations) -> None:
         )
 
 
-def _excluded(design: Combinations) -> Iterator[Pair]:
-    """Yield the excluded pairs as numbers of factors and levels."""
+def _excluded_pairs(design: Combinations) -> Iterator[Pair]:
+    """Yield the excluded pairs; factors and levels are given by their indices in the design."""
     factors = design["levels"]
     for pair in design["excluded"]:
         if len(pair) != 2:
@@ -226,7 +230,7 @@ def forecast(design: Combinations, plan: Plan, deviation: float, interaction: fl
     from ablate.stats.combinations.tuned import expected_errors
 
     runs = Runs.of(plan, sizes(design), rate_column(design))
-    level, pair = imbalance(plan.levels, [*_excluded(design)])
+    level, pair = imbalance(plan.levels, [*_excluded_pairs(design)])
     errors = [
         float(expected_errors(runs, deviation, interaction, tuned=tuned).max())
         for tuned in (False, True)

@@ -39,11 +39,13 @@ def parameters(kind: Callable[..., object]) -> dict[str, inspect.Parameter]:
     return flat
 
 
-def nest_arguments(kind: Callable[..., object], given: Mapping[str, object]) -> dict[str, object]:
-    """Return the arguments with which to call a constructor: `given`, in which the fields of an
-    `Arguments` dataclass are replaced by an object of the dataclass.
+def nest_arguments(kind: Callable[..., object], flat: Mapping[str, object]) -> dict[str, object]:
+    """Return the arguments with which to call a constructor, given the values of config keys.
+
+    The values in `flat` that are fields of an `Arguments` dataclass become one object of this
+    dataclass; the other values stay.
     """
-    rest = dict(given)
+    rest = dict(flat)
     groups: dict[str, object] = {}
     for name, parameter in inspect.signature(kind).parameters.items():
         if _gathers(parameter):
@@ -80,7 +82,7 @@ def construct(node: Any, **arguments: Any) -> Any:
 
 
 def _targets(node: Any) -> Iterator[str]:
-    """Yield the targets that a config node and the nodes below it name."""
+    """Yield each value of `_target_` in a config node and in the nodes below it."""
     if OmegaConf.is_config(node):
         node = OmegaConf.to_container(node, resolve=True)
     if isinstance(node, dict):

@@ -120,7 +120,7 @@ def settle(config: DictConfig) -> None:
     """
     words = _overrides(config)
     _refuse_empty(config, words)
-    if (hydra := _hydra_node(config)) is not None:
+    if (hydra := hydra_node(config)) is not None:
         labels.use_labels(labels.stored_labels(hydra))
     if words and GlobalHydra.instance().is_initialized():
         _announce_replaced(config, words, hydra)
@@ -129,17 +129,17 @@ def settle(config: DictConfig) -> None:
     settle_precision(config)
     if config.get("probe") is None and OmegaConf.is_dict(config.get("schedule")):
         planned = _is_planned(config)
-        _settle_warmup(config, given=WARMUP in map(_key, words), planned=planned)
-        if not planned and {SCORED, TEST}.isdisjoint(map(_key, words)):
+        _settle_warmup(config, given=WARMUP in map(_key_of, words), planned=planned)
+        if not planned and {SCORED, TEST}.isdisjoint(map(_key_of, words)):
             _settle_scored(config)
         _check_short(config)
-        if words and not planned and LOGGED not in map(_key, words):
+        if words and not planned and LOGGED not in map(_key_of, words):
             with read_write(config):
                 most = max(1, config.budget.steps // POINTS)
                 config.trainer.log_every_n_steps = min(config.trainer.log_every_n_steps, most)
 
 
-def _hydra_node(config: DictConfig) -> Any:
+def hydra_node(config: DictConfig) -> Any:
     """Return Hydra's node of a config, or of this process; None without Hydra."""
     node = config.get("hydra")
     return HydraConfig.get() if node is None and HydraConfig.initialized() else node
@@ -147,15 +147,15 @@ def _hydra_node(config: DictConfig) -> Any:
 
 def _overrides(config: DictConfig) -> list[str]:
     """Return the overrides of a run, including those that a sweep sets for this run."""
-    node = _hydra_node(config)
+    node = hydra_node(config)
     if node is None:
         return []
     words: Any = OmegaConf.to_container(node.overrides.task, resolve=False)
     return [*words]
 
 
-def _key(word: str) -> str:
-    return word.lstrip("+~").partition("=")[0]
+def _key_of(override: str) -> str:
+    return override.lstrip("+~").partition("=")[0]
 
 
 def _refuse_empty(config: DictConfig, words: list[str]) -> None:
@@ -185,7 +185,7 @@ def _announce_replaced(config: DictConfig, words: list[str], hydra: Any) -> None
             name = f"{place or folder.replace('/', '.')}.{key}"
             current = OmegaConf.select(config, name, default=value)
             # an interpolation follows from other keys
-            if name not in map(_key, words) and "${" not in str(value) and current != value:
+            if name not in map(_key_of, words) and "${" not in str(value) and current != value:
                 replaced.append(f"{name} ({current} instead of {value})")
         if replaced:
             say_once(
@@ -229,7 +229,7 @@ def _settle_warmup(config: DictConfig, *, given: bool, planned: bool) -> None:
 
 def _is_planned(config: DictConfig) -> bool:
     """Return whether a run belongs to a registered study, which decides all of its numbers."""
-    node = _hydra_node(config)
+    node = hydra_node(config)
     experiment = node is not None and node.runtime.choices.get("experiment")
     return bool(experiment or (config.study is not None and not config.study.exploratory))
 
@@ -279,7 +279,7 @@ def drop_unused(config: DictConfig, hydra: Any) -> None:
         return
     unknown = {*_unknown(config, hydra)}
     experiment = values_of(hydra, f"experiment/{choices.get('experiment')}") if unknown else ()
-    elsewhere = [*map(_key, hydra.overrides.task), *experiment]
+    elsewhere = [*map(_key_of, hydra.overrides.task), *experiment]
     for key in sorted(unknown):
         if any(f"{other}.".startswith(f"{key}.") for other in elsewhere):
             continue

@@ -117,7 +117,11 @@ class Tune(TypedDict):
 
 
 class Match(TypedDict):
-    """Settings that give all arms of a study the same number of parameters, by changing a width."""
+    """Settings that give all arms of a study the same number of parameters, by changing a width.
+
+    The width `key` of every arm is adjusted until the arm has as many parameters as the arm with
+    the levels `to`.
+    """
 
     by: Annotated[str, OneOf(("parameters",))]  # quantity that all arms share: parameters
     to: Levels  # levels of the arm to which the other arms are matched

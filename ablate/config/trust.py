@@ -77,16 +77,16 @@ def _check_kind(key: str, words: Words, trust: Sequence[str]) -> None:
 
 
 def _levels(key: str) -> list[Words]:
-    return _tree(option_folders() if is_importable() else (CONF,)).get(key, [])
+    return _nodes_by_key(option_folders() if is_importable() else (CONF,)).get(key, [])
 
 
 @functools.cache
-def _tree(folders: tuple[Path, ...]) -> dict[str, list[Words]]:
-    """Return, by config key, the nodes of all options in config folders that construct an object.
+def _nodes_by_key(folders: tuple[Path, ...]) -> dict[str, list[Words]]:
+    """Return the nodes that construct an object, in all options of some config folders, by the
+    config key that they set.
 
-    A key has several nodes if one of several options of a config group can be chosen for the key.
-    Of each node, only the keys that Hydra's instantiate interprets, such as `_target_` and
-    `_partial_`, are returned, with their values.
+    A key has several nodes if its config group has several options. A node is reduced to the keys
+    that Hydra's instantiate interprets, such as `_target_` and `_partial_`, with their values.
     """
     by_key: dict[str, list[Words]] = {}
     elsewhere: dict[str, str] = {}  # groups that are used under another key
@@ -94,7 +94,7 @@ def _tree(folders: tuple[Path, ...]) -> dict[str, list[Words]]:
     for folder, path in sorted(paths):
         group = ".".join(path.relative_to(folder).parent.parts)
         plain = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-        elsewhere |= _moved(plain.get("defaults", []), group)
+        elsewhere |= _groups_by_key(plain.get("defaults", []), group)
         for key, words in _nodes(plain, group):
             if "_target_" in words:
                 by_key.setdefault(key, []).append(words)
@@ -103,12 +103,11 @@ def _tree(folders: tuple[Path, ...]) -> dict[str, list[Words]]:
     return by_key
 
 
-def _moved(defaults: list[Any], group: str) -> dict[str, str]:
-    """Return a dictionary from keys to the config groups whose options a defaults list places under
-    these keys.
+def _groups_by_key(defaults: list[Any], group: str) -> dict[str, str]:
+    """Return the config group of each key under which a defaults list places an option of another
+    group, by an entry `GROUP@KEY: OPTION`.
 
-    Only entries of the form `GROUP@KEY: OPTION` are returned, which place an option of GROUP under
-    another key than GROUP. GROUP and KEY are relative to `group`, the group of the config file.
+    GROUP and KEY are relative to `group`, the group of the config file with the defaults list.
     """
     names = (name for entry in defaults if isinstance(entry, dict) for name in entry)
     pairs = (name.split("@") for name in names if "@" in name and "_global_" not in name)

@@ -15,9 +15,9 @@ from jaxtyping import Float, Int
 from ablate.config.combinations import (
     RATE,
     Combinations,
+    levels_at,
     plan_of,
     rate_column,
-    recipe_of,
     recipes,
     sizes,
 )
@@ -277,4 +277,4 @@ def _recipe(design: Combinations, data: Scored, changes: Iterable[Change]) -> Le
         row[change.factor] = change.level
     if data.runs.rate is not None:
         row[data.runs.rate.factor] = best_rate(data.runs, data.validation[:, 0], row)
-    return recipe_of(design, row.tolist()).levels
+    return levels_at(design, row.tolist())
