@@ -65,8 +65,8 @@ class Engine(ABC):
         """Return the number of runs that the engine executes at a time in a sweep."""
         return self.workers
 
-    def started(self, config: DictConfig) -> AbstractContextManager[Any]:
-        """Return a context in which tasks can be submitted; at its end no task waits any more."""
+    def session(self, config: DictConfig) -> AbstractContextManager[Any]:
+        """Return the context manager of a `with` block in which tasks can be submitted."""
         return nullcontext()
 
 
@@ -95,7 +95,7 @@ class Local(Engine):
         return max(1, (os.cpu_count() or 1) // (config.threads * (devices or 1)))
 
     @contextmanager
-    def started(self, config: DictConfig) -> Iterator[None]:
+    def session(self, config: DictConfig) -> Iterator[None]:
         """Start the server from which the processes of runs are forked, create the pool of GPUs,
         and start MPS if the config asks for it; at the end, runs save their state and end.
         """
@@ -134,7 +134,7 @@ class Ray(Engine):
     options: dict[str, object]
     address: str | None
 
-    def started(self, config: DictConfig) -> AbstractContextManager[Any]:
+    def session(self, config: DictConfig) -> AbstractContextManager[Any]:
         """Connect to the cluster until the end of the context."""
         # Ray's default niceness of 15 would starve runs on a busy machine
         os.environ.setdefault("RAY_worker_niceness", "0")
@@ -166,7 +166,7 @@ class Submitit(Engine):
     parameters: dict[str, object]
     cluster: str | None
 
-    def started(self, config: DictConfig) -> AbstractContextManager[Any]:
+    def session(self, config: DictConfig) -> AbstractContextManager[Any]:
         """Make the executor, whose files are in the folder `jobs` of the sweep."""
         folder = Path(config.hydra.sweep.dir) / "jobs"
         executor = import_module("submitit").AutoExecutor
@@ -203,13 +203,13 @@ class DevicePool:
 
     Args:
         gpus: the GPUs, as CUDA_VISIBLE_DEVICES names them.
-        per_gpu: number of shares of each GPU.
-        devices: number of GPUs of a run; None: all.
+        per_gpu: number of runs that share a GPU.
+        gpus_per_run: number of GPUs on which a run trains; None: all.
     """
 
-    def __init__(self, gpus: Sequence[str], per_gpu: int, devices: int | None) -> None:
+    def __init__(self, gpus: Sequence[str], per_gpu: int, gpus_per_run: int | None) -> None:
         self.free = dict.fromkeys(gpus, per_gpu)
-        self.wanted = min(devices or len(gpus), len(gpus))
+        self.gpus_per_run = min(gpus_per_run or len(gpus), len(gpus))
         affinity = getattr(os, "sched_getaffinity", lambda process: ())
         self.cores = sorted(affinity(0))
         self.cores_of_share = len(self.cores) // (len(gpus) * per_gpu)
@@ -223,10 +223,10 @@ class DevicePool:
         GPUs with the most free shares are taken first.
         """
         with self.changed:
-            self.changed.wait_for(lambda: sum(map(bool, self.free.values())) >= self.wanted)
-            emptiest = sorted(self.free, key=lambda gpu: -self.free[gpu])[: self.wanted]
+            self.changed.wait_for(lambda: sum(map(bool, self.free.values())) >= self.gpus_per_run)
+            emptiest = sorted(self.free, key=lambda gpu: -self.free[gpu])[: self.gpus_per_run]
             gpus = [gpu for gpu in self.free if gpu in emptiest]  # in the order of their numbers
-            cores = [self.cores.pop(0) for _ in range(self.wanted * self.cores_of_share)]
+            cores = [self.cores.pop(0) for _ in range(self.gpus_per_run * self.cores_of_share)]
             self._give(gpus, -1)
         environment = {key: text for key, text in os.environ.items() if key.startswith("CUDA_MPS_")}
         try:

@@ -79,9 +79,9 @@ class Corpus(ABC):
         test text requires new training.
         """
 
-    def test_fingerprint(self, split: str) -> str:
-        """Return a hash of everything that can change the text of a split, for splits that only
-        tests read.
+    def split_fingerprint(self, split: str) -> str:
+        """Return a hash of everything that can change the text of a split that training does not
+        read.
 
         The hash is "" if `fingerprint` already covers the split.
         """
@@ -95,24 +95,24 @@ class Corpus(ABC):
             UserError: a split has groups (such as the document of each line), but their number
                 differs from the number of lines.
         """
-        tests = {split: self.fingerprint_of_test(split) for split in self.splits}
+        tests = {split: self.evaluation_fingerprint(split) for split in self.splits}
         read = {split: fingerprint for split, fingerprint in tests.items() if fingerprint}
         return Fingerprints(self.fingerprint(), read)
 
-    def fingerprint_of_test(self, split: str) -> str:
-        """Return a hash of the text that a test of this split reads but training does not; "" if
-        there is none.
+    def evaluation_fingerprint(self, split: str) -> str:
+        """Return a hash of the text and the groups that a test of this split reads, but training
+        does not; "" if there are none.
 
         Raises:
             UserError: the number of group names differs from the number of lines.
         """
-        text = "" if split in TRAINED else self.test_fingerprint(split)
+        text = "" if split in TRAINED else self.split_fingerprint(split)
         groups = self.groups(split)
         if not text and groups is None:
             return ""
         return hashlib.sha256(repr((text, groups and [*groups])).encode()).hexdigest()
 
-    def levels(self) -> dict[str, float]:
+    def theoretical_scores(self) -> dict[str, float]:
         """Return theoretical scores of a synthetic corpus, by name: chance/nll, bound/nll,
         chance/accuracy ...
 

@@ -87,7 +87,7 @@ class Rank:
     world_size: int
 
 
-class Formed(NamedTuple):
+class Epoch(NamedTuple):
     """The batches of all ranks in an epoch: their number, and a function that returns a batch by
     its index; a batch is an array of line numbers, or of positions in a stream of tokens.
     """
@@ -96,7 +96,7 @@ class Formed(NamedTuple):
     batch: Callable[[int], Rows]
 
 
-Form = Callable[[int], Formed]  # forms the batches of an epoch, given the number of the epoch
+Epochs = Callable[[int], Epoch]  # the batches of an epoch, given its number
 
 
 class Batches(Sampler[Rows]):
@@ -107,22 +107,22 @@ class Batches(Sampler[Rows]):
     dropped in training; in evaluation, ranks that run out of batches get empty batches.
 
     Args:
-        form: function that forms the batches of an epoch.
+        make: function that returns the batches of an epoch.
         rank: this process.
         evaluates: whether no batch may be dropped.
         repeats: whether every epoch has the batches of the first epoch.
     """
 
-    def __init__(self, form: Form, rank: Rank, *, evaluates: bool, repeats: bool = False) -> None:
+    def __init__(self, make: Epochs, rank: Rank, *, evaluates: bool, repeats: bool = False) -> None:
         self.rank = rank
         self.epoch = 0
         self.repeats = repeats
         self.skip = 0  # number of batches that the next iteration skips at its start
-        self._form = functools.lru_cache(1)(form)
+        self._make = functools.lru_cache(1)(make)
         self._evaluates = evaluates
 
     def __len__(self) -> int:
-        total, world_size = self._form(self.epoch).total, self.rank.world_size
+        total, world_size = self._make(self.epoch).total, self.rank.world_size
         return -(-total // world_size) if self._evaluates else total // world_size
 
     def set_epoch(self, epoch: int) -> None:
@@ -130,13 +130,13 @@ class Batches(Sampler[Rows]):
         self.epoch = 0 if self.repeats else epoch
 
     def __iter__(self) -> Iterator[Rows]:
-        total, batch = self._form(self.epoch)
+        total, batch = self._make(self.epoch)
         for turn in range(self.skip, len(self)):
             number = turn * self.rank.world_size + self.rank.index
             yield batch(number) if number < total else NOTHING
 
 
-def training_batches(sizes: Sizes, tokens: int, bucket: bool, seed: int, epoch: int) -> Formed:
+def training_batches(sizes: Sizes, tokens: int, bucket: bool, seed: int, epoch: int) -> Epoch:
     """Return the training batches of an epoch in a random order that depends only on seed and
     epoch.
 
@@ -148,10 +148,10 @@ def training_batches(sizes: Sizes, tokens: int, bucket: bool, seed: int, epoch: 
     if bucket:
         order = by_length(sizes, order)
     spans = pack(order, sizes.width, tokens)
-    return _formed(sizes.rows[order], spans[random.permutation(len(spans))])
+    return _batches_in(sizes.rows[order], spans[random.permutation(len(spans))])
 
 
-def evaluation_batches(sizes: Sizes, tokens: int, bucket: bool, epoch: int) -> Formed:
+def evaluation_batches(sizes: Sizes, tokens: int, bucket: bool, epoch: int) -> Epoch:
     """Return the evaluation batches, which have every sentence exactly once and are the same in
     every epoch.
 
@@ -162,14 +162,14 @@ def evaluation_batches(sizes: Sizes, tokens: int, bucket: bool, epoch: int) -> F
         order = by_length(sizes, numbered(len(sizes.rows)))
     else:
         order = shuffled(np.random.default_rng(SHUFFLE), len(sizes.rows))
-    return _formed(sizes.rows[order], pack(order, sizes.width, tokens))
+    return _batches_in(sizes.rows[order], pack(order, sizes.width, tokens))
 
 
-def _formed(rows: Rows, spans: Rows) -> Formed:
-    """Return batches that are stored in one array: batch i is `rows[start:end]` with `start, end =
+def _batches_in(rows: Rows, spans: Rows) -> Epoch:
+    """Return batches that are parts of one array: batch i is `rows[start:end]` with `start, end =
     spans[i]`.
     """
-    return Formed(len(spans), lambda number: rows[slice(*spans[number])].astype(np.int64))
+    return Epoch(len(spans), lambda number: rows[slice(*spans[number])].astype(np.int64))
 
 
 def numbered(count: int) -> Rows:

@@ -116,7 +116,7 @@ def key(corpus: Corpus, scheme: AnyScheme) -> str:
     """Return a hash of everything that can change a token id; the hash names the folder of the
     cache.
     """
-    tests = filter(None, (corpus.test_fingerprint(s) for s in corpus.splits if s not in TRAINED))
+    tests = filter(None, (corpus.split_fingerprint(s) for s in corpus.splits if s not in TRAINED))
     text = [corpus.fingerprint(), *tests]
     parts = [str(FORMAT), tokenizers.__version__, *text]
     parts.append(scheme.signature(documents=isinstance(corpus, Documents)))

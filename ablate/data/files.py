@@ -79,7 +79,7 @@ class TextFiles(Documents):
         digests = [self._digests[split] for split in TRAINED]
         return hashlib.sha256(repr((self._rule, digests)).encode()).hexdigest()
 
-    def test_fingerprint(self, split: str) -> str:
+    def split_fingerprint(self, split: str) -> str:
         """Return a hash of the text of a split."""
         return self._digests[split]
 

@@ -16,9 +16,9 @@ from ablate.data.batching import (
     Batch,
     Batches,
     Collate,
+    Epochs,
     EvaluationLoader,
     Examples,
-    Form,
     Ids,
     Rank,
     ScoredTargets,
@@ -102,9 +102,11 @@ class TextData(pl.LightningDataModule):
         """Hashes of the text that training reads, and of the text that only a test reads."""
         return self._corpus.fingerprints()
 
-    def fingerprint_of_test(self, split: str) -> str:
-        """Return a hash of the text that a test of this split reads but training does not."""
-        return self._corpus.fingerprint_of_test(split)
+    def evaluation_fingerprint(self, split: str) -> str:
+        """Return a hash of the text and the groups that a test of this split reads, but training
+        does not.
+        """
+        return self._corpus.evaluation_fingerprint(split)
 
     def prepare(self) -> None:
         """Create vocabularies and token ids, or load them from the cache, and check the token
@@ -199,18 +201,18 @@ class TextData(pl.LightningDataModule):
         return None if counts.skipped or counts.truncated else self._cache.length(split)
 
     @property
-    def levels(self) -> dict[str, float]:
-        """Chance level and best possible value of each metric of a translation model on a synthetic
-        corpus, by name such as chance/nll and bound/nll.
+    def theoretical_scores(self) -> dict[str, float]:
+        """Theoretical scores of translation on a synthetic corpus, by name such as chance/nll and
+        bound/nll.
 
-        The corpus states them for its words. The dictionary is empty if tokens are not words or
+        The corpus states these scores per word. The dictionary is empty if tokens are not words or
         texts are truncated, and for other corpora.
         """
-        if not (levels := self._corpus.levels()):
+        if not (scores := self._corpus.theoretical_scores()):
             return {}
         length = self.length("validation")
         words = sum(len(line.split()) + 1 for line in self.references("validation"))
-        return levels if length and length.tokens == words else {}
+        return scores if length and length.tokens == words else {}
 
     def references(self, split: str) -> Sequence[str]:
         """Return the raw target lines of a split."""
@@ -270,8 +272,8 @@ class TextData(pl.LightningDataModule):
     def evaluation_loader(self, split: str) -> EvaluationLoader:
         """Return a data loader of the batches of a split that this process (rank) tests.
 
-        All ranks together test every sentence of the split exactly once, or those that
-        `batch.scored_tokens` leaves.
+        All ranks together test every sentence of the split exactly once. If `batch.scored_tokens`
+        is set, they test only the first sentences, which have at least this number of tokens.
 
         Only this method uses `batch.test_bucket` and `batch.test_padding`.
         """
@@ -310,7 +312,7 @@ class TextData(pl.LightningDataModule):
         check_split(split, self._splits)
         return self._cache.split(split)
 
-    def _training(self) -> tuple[Any, Form]:
+    def _training(self) -> tuple[Any, Epochs]:
         """Return the training examples, and a function that forms the batches of an epoch."""
         batch, sizes = self._batch, self._sizes("train")
         form = partial(training_batches, sizes, batch.tokens, batch.bucket, self._seed)

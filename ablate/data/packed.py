@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from ablate.config.schema import Batching
 from ablate.data import PAD
-from ablate.data.batching import Batch, Batches, EvaluationLoader, Form, Formed, Ids, Rank, Rows
+from ablate.data.batching import Batch, Batches, Epoch, Epochs, EvaluationLoader, Ids, Rank, Rows
 from ablate.data.module import Counts, TextData
 from ablate.data.tokenizer import TokenIds
 from ablate.errors import UserError
@@ -105,7 +105,7 @@ class Contexts:
         return self._pack(ids, starts // self._stretch)
 
 
-def training_contexts(tokens: int, context: int, size: int, seed: int, epoch: int) -> Formed:
+def training_contexts(tokens: int, context: int, size: int, seed: int, epoch: int) -> Epoch:
     """Return batches of contexts in a random order that depends only on seed and epoch.
 
     Args:
@@ -129,10 +129,10 @@ def training_contexts(tokens: int, context: int, size: int, seed: int, epoch: in
         place = number % BLOCK
         return (start + block(number - place)[place] * context) % tokens
 
-    return Formed(total, batch)
+    return Epoch(total, batch)
 
 
-def evaluation_contexts(tokens: int, context: int, size: int, epoch: int) -> Formed:
+def evaluation_contexts(tokens: int, context: int, size: int, epoch: int) -> Epoch:
     """Return batches of `size` contexts, which have every context once and in order; they are the
     same in every epoch.
     """
@@ -141,7 +141,7 @@ def evaluation_contexts(tokens: int, context: int, size: int, epoch: int) -> For
     def batch(number: int) -> Rows:
         return np.arange(number * stride, min((number + 1) * stride, tokens), context)
 
-    return Formed(-(-tokens // stride), batch)
+    return Epoch(-(-tokens // stride), batch)
 
 
 class PackedData(TextData):
@@ -219,7 +219,7 @@ class PackedData(TextData):
         contexts = self._contexts(split)
         return contexts[np.arange(0, contexts.tokens, self._context)[:count]]
 
-    def _training(self) -> tuple[Any, Form]:
+    def _training(self) -> tuple[Any, Epochs]:
         """Return the training contexts, and a function that forms the batches of an epoch."""
         contexts, size = self._contexts("train", ring=True), self._batch.tokens // self._context
         form = partial(training_contexts, contexts.tokens, self._context, size, self._seed)

@@ -86,10 +86,10 @@ class Parallel(Corpus):
         train.
         """
         drawn = f"{self._sampled} drawn one by one" if self._sampled else ""
-        files = "".join(map(self.test_fingerprint, TRAINED))
+        files = "".join(map(self.split_fingerprint, TRAINED))
         return hashlib.sha256(f"{files}{drawn}".encode()).hexdigest()
 
-    def test_fingerprint(self, split: str) -> str:
+    def split_fingerprint(self, split: str) -> str:
         """Return the hashes of a split's files; "" if the split is drawn from train."""
         paths = self._paths.get(split, ())
         return "".join(f"{split} {digest_of(path)}\n" for path in paths)

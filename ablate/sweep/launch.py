@@ -76,7 +76,7 @@ def launch(context: HydraContext, config: DictConfig, jobs: Sequence[Sequence[st
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     engine: Engine = construct(config.engine)
     print(f"{config.name}: checking {len(jobs)} runs", file=sys.stderr)
-    with engine.started(config):  # first, because it takes seconds in the background
+    with engine.session(config):  # first, because it takes seconds in the background
         sweep = plan_runs(context, config, jobs)
         register_study(sweep)
         # a part of a study has no interim analyses

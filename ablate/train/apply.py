@@ -151,7 +151,7 @@ def evaluate(job: Job, trainer: pl.Trainer, task: Training, record: Record) -> R
     config, tests = job.config, record.evaluation
     tests.begin()
     for split in config.test_splits:
-        if task.data.fingerprint_of_test(split) != tests.parts["data"].get(split, ""):
+        if task.data.evaluation_fingerprint(split) != tests.parts["data"].get(split, ""):
             raise UserError(
                 f"the files of {split} have changed since this run began; the same command, typed "
                 "again, tests the trained weights with the new files"
@@ -172,7 +172,7 @@ def evaluate(job: Job, trainer: pl.Trainer, task: Training, record: Record) -> R
         for name, metric in job.metrics.items():
             task.measured[f"{split}/{name}"] = float(metric(*sides))
     task.fix_weights()
-    task.measured |= derived(task.measured, task.levels)
+    task.measured |= derived(task.measured, task.theoretical_scores)
     if job.measure is not None and config.test_splits:
         with tests.phase("measure"):
             # a copy in float64 on the CPU

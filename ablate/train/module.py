@@ -85,11 +85,11 @@ class Training(pl.LightningModule):
         return self.global_step - max(0, sum(map(int, self._unread)) - 1)
 
     @property
-    def levels(self) -> dict[str, float]:
-        """Chance level and best possible value of metrics, by name such as chance/nll; empty unless
-        a synthetic corpus is translated, because the values are those of translation.
+    def theoretical_scores(self) -> dict[str, float]:
+        """Theoretical scores of a synthetic corpus, by name such as chance/nll; empty unless the
+        task generates text, because the corpus states the scores of translation.
         """
-        return self.data.levels if self.task.generates else {}
+        return self.data.theoretical_scores if self.task.generates else {}
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
         """Return the optimiser, and the schedule that sets its learning rate before every step."""

@@ -199,7 +199,7 @@ def train(
         **data.unigram(*task.task.metrics),
         "parameters": parameters(model),
         "steps": task.steps,
-        **task.levels,
+        **task.theoretical_scores,
         **task.gradients.metrics(),
         **task.sublayers.metrics(),
     }

@@ -58,10 +58,10 @@ def test_without_sizes_a_tenth_is_drawn_for_each_split(tmp_path, write, parallel
 def test_only_what_training_reads_is_in_its_fingerprint(tmp_path, write, parallel):
     given = {name: write(tmp_path / name, PAIRS) for name in ("train", "validation", "test")}
     corpus = parallel(given.pop("train"), **given)
-    training, test = corpus.fingerprint(), corpus.test_fingerprint("test")
+    training, test = corpus.fingerprint(), corpus.split_fingerprint("test")
     write(tmp_path / "test", PAIRS[1:])
     assert corpus.fingerprint() == training
-    assert corpus.test_fingerprint("test") != test
+    assert corpus.split_fingerprint("test") != test
     write(tmp_path / "validation", PAIRS[1:])
     assert corpus.fingerprint() != training
 
@@ -70,15 +70,15 @@ def test_a_file_of_groups_names_the_document_of_every_line(tmp_path, write, para
     given = {name: write(tmp_path / name, PAIRS) for name in ("tr", "va", "te")}
     corpus = parallel(given["tr"], validation=given["va"], test=given["te"])
     plain = corpus.fingerprint()
-    assert corpus.fingerprint_of_test("train") == ""
-    without = corpus.fingerprint_of_test("test")
+    assert corpus.evaluation_fingerprint("train") == ""
+    without = corpus.evaluation_fingerprint("test")
     assert corpus.groups("test") is None
     names = [f"document {i // 10}" for i in range(30)]
     (tmp_path / "te.groups").write_text("\n".join(names) + "\n")
     assert corpus.groups("test") == names
     assert corpus.groups("validation") is None
     assert corpus.fingerprint() == plain
-    assert corpus.fingerprint_of_test("test") not in ("", without)
+    assert corpus.evaluation_fingerprint("test") not in ("", without)
 
 
 def test_lines_are_drawn_one_by_one(tmp_path, write, parallel):

@@ -126,8 +126,8 @@ def test_a_run_states_levels_only_of_what_it_scores(tmp_path, task, scheme, appl
         *(task, corpus("copy"), scheme(vocab_size=None, joint=True), Batching()),
         **{"cache_dir": str(tmp_path), "seed": 1},
     )
-    levels = Training.levels.fget(SimpleNamespace(task=task, data=data))
-    assert levels == (corpus("copy").levels() if applies else {})
+    levels = Training.theoretical_scores.fget(SimpleNamespace(task=task, data=data))
+    assert levels == (corpus("copy").theoretical_scores() if applies else {})
 
 
 @every_level

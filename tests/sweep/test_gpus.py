@@ -64,7 +64,7 @@ exec(end)
 
 
 def environments(engine, tasks, devices=1):
-    with engine.started(config(devices)):
+    with engine.session(config(devices)):
         assert all(future.result() for future in [engine.submit(task) for task in tasks])
     return [json.loads(task.path.read_text()) for task in tasks]
 
@@ -87,7 +87,7 @@ def test_a_sweep_uses_all_gpus(gpus, per_gpu, devices, n_jobs, size):
 
 def test_a_run_on_two_devices_gets_two_gpus_as_soon_as_they_are_free(gpus):
     gpus("0", "1", "2")
-    places, order = DevicePool(["0", "1", "2"], per_gpu=1, devices=2), []
+    places, order = DevicePool(["0", "1", "2"], per_gpu=1, gpus_per_run=2), []
 
     def two():
         with places.take() as place:
@@ -101,7 +101,7 @@ def test_a_run_on_two_devices_gets_two_gpus_as_soon_as_they_are_free(gpus):
         assert order == []
     waiting.join()
     assert order == ["0,1"]
-    with DevicePool(["0", "1", "2"], per_gpu=1, devices=None).take() as place:
+    with DevicePool(["0", "1", "2"], per_gpu=1, gpus_per_run=None).take() as place:
         assert place.environment["CUDA_VISIBLE_DEVICES"] == "0,1,2"
 
 
@@ -121,7 +121,7 @@ def test_the_processes_of_runs_see_their_gpus_and_a_run_that_dies_gives_them_bac
 def test_a_sweep_that_is_stopped_ends_its_runs_and_goes_on_with_all_gpus(gpus, tmp_path):
     gpus("4", "5")
     engine, endless = local(), Task(tmp_path / "endless", end="import time; time.sleep(600)")
-    with pytest.raises(KeyboardInterrupt), engine.started(config()):
+    with pytest.raises(KeyboardInterrupt), engine.session(config()):
         futures = [engine.submit(task) for task in (endless, endless, Task(tmp_path / "never"))]
         while not endless.path.exists():
             time.sleep(0.01)
@@ -136,7 +136,7 @@ def test_runs_on_the_processor_have_no_place(gpus, tmp_path):
     gpus("0", "1")
     placed, engine, on_cpu = [], local(), config(n_jobs=1)
     on_cpu.trainer.accelerator = "cpu"
-    with engine.started(on_cpu):
+    with engine.session(on_cpu):
         assert engine.submit(lambda place: placed.append(place) or True).result()
     assert placed == [None]
 
@@ -157,7 +157,7 @@ def test_the_service_runs_during_a_sweep_that_asks_for_it(gpus, tmp_path, monkey
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     for name in ("CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY"):
         monkeypatch.setenv(name, "")
-    with pytest.raises(UserError, match="engine.mps=true"), local(mps=True).started(config()):
+    with pytest.raises(UserError, match="engine.mps=true"), local(mps=True).session(config()):
         pass
     program, log = tmp_path / "nvidia-cuda-mps-control", tmp_path / "log"
     program.write_text(

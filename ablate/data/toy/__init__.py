@@ -94,7 +94,7 @@ class Toy(Corpus):
             content.update(module.read_bytes())
         return content.hexdigest()
 
-    def test_fingerprint(self, split: str) -> str:
+    def split_fingerprint(self, split: str) -> str:
         """Return the size of a split: no other setting acts on a test alone."""
         return f"{self._sizes[split]} pairs"
 

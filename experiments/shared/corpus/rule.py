@@ -127,7 +127,7 @@ class Synthetic(Corpus):
             "make the sources longer, or let them use more different words."
         )
 
-    def levels(self) -> dict[str, float]:
+    def theoretical_scores(self) -> dict[str, float]:
         """Return the scores of the chance and bound predictors, under names such as chance/nll and
         bound/accuracy.
         """
@@ -147,7 +147,7 @@ class Synthetic(Corpus):
                 content.update(tree_hash(tree).encode())
         return content.hexdigest()
 
-    def test_fingerprint(self, split: str) -> str:
+    def split_fingerprint(self, split: str) -> str:
         """Return as text the settings that affect only test splits."""
         return repr({name: getattr(self, name) for name in self.only_tested})
 
