@@ -42,6 +42,7 @@ Setting = tuple[tuple[str, str], ...]  # the properties of a setting by their na
 NOUNS = {
     "data": "the corpus",
     "size": "the size of the model",
+    "reading": "the meaning of the sentence",
     "arms": "what is compared",
     "model/residual": "the residual connections (Pre-LN or Post-LN)",
     "initial": "the initial values",
@@ -61,6 +62,7 @@ class Headline:
         deciding: the verdicts that determine the word: those at the longest budget of each setting.
         verdicts: for each verdict in `deciding`, the verdict of its setting, which combines all
             studies and replications in the setting.
+        settings: the verdict of each setting.
         universal: whether one counterexample refuted the claim, although all verdicts together
             would give another word.
         real_text: why artificial languages alone do not decide the claim; "" if they do.
@@ -72,6 +74,7 @@ class Headline:
     reason: str = ""
     deciding: tuple[Finding, ...] = ()
     verdicts: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
     universal: bool = False
     real_text: str = ""
     missing: tuple[str, ...] = ()
@@ -128,6 +131,7 @@ def headline(
         reason=(_contrast(tested, settled) or _differ(trends[:1])) if final == MIXED else "",
         deciding=deciding,
         verdicts=verdicts,
+        settings=(*settled.values(),),
         universal=final == REFUTED != word,
         real_text=real_text,
         missing=missing,

@@ -4,6 +4,7 @@ A headline combines all verdicts on a claim in a word, such as "supported" or "m
 """
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from ablate.ledger.headline import HEADLINES, NOT_TESTABLE, Headline, headline
+from ablate.ledger.headline import HEADLINES, NOT_TESTABLE, NOT_TESTED, Headline, headline
 from ablate.ledger.verdicts import (
     Claim,
     Finding,
@@ -27,6 +28,7 @@ from ablate.verdict.types import INCONCLUSIVE
 from ablate.words.answer import evidence_line, graded
 
 TESTED = "tested"
+UNCERTAIN = "may be chance, because the ledger has so many tests (Holm)"
 OUTSIDE = "Claims of experiments alone"  # group of the claims that claims.csv does not list
 
 
@@ -111,18 +113,20 @@ def count(entries: Iterable[Entry]) -> dict[str, int]:
 
 def pick(entries: list[Entry], state: str | None, words: Sequence[str]) -> list[Entry]:
     """Return the claims that contain all words, ignoring case and hyphens, and have a headline;
-    first those whose own sentence contains the most words.
+    first those whose own sentence contains the most words. An id selects its claim alone.
 
     Args:
         entries: the whole ledger.
         state: the headline, or "tested" for claims with any verdict; None for all claims.
-        words: words that the claim, its document, or the name of an experiment or a sentence that
-            it tested must contain.
+        words: words, or beginnings of words, that the claim, its document, or the name of an
+            experiment or a sentence that it tested must contain.
     """
+    if named := [entry for entry in entries if [entry.claim.id] == [*words]]:
+        return named
 
     def n_matches(text: str) -> int:
         plain, *asked = (each.lower().replace("-", "") for each in (text, *words))
-        return sum(word in plain for word in asked)
+        return sum(bool(re.search(rf"(?<![^\W_]){re.escape(word)}", plain)) for word in asked)
 
     picked = [
         entry
@@ -141,17 +145,16 @@ def limits(headline: Headline) -> list[str]:
     for finding, word in zip(headline.deciding, headline.verdicts, strict=True):
         if finding.verdict != word:
             sentences.append(
-                f"With the other tests of its setting (another study or fresh seeds), the verdict "
-                f"of {finding.experiment} ({graded(finding.verdict, '')}) counts as "
-                f"{graded(word, '')}."
+                f"By {finding.experiment} alone, the claim is {graded(finding.verdict, '')}; by "
+                f"all tests of this setting (other studies, fresh seeds), it is {graded(word, '')}."
             )
     if headline.universal:
         sentences.append("One counterexample refutes a claim without exceptions.")
     if headline.exploratory:
-        sentences.append("All verdicts that count are exploratory, so they do not decide it.")
+        sentences.append("All verdicts that count are exploratory: they do not decide the claim.")
     if headline.artificial:
         sentences.append("Only artificial languages were tested, not real text.")
-        sentences += [f"They do not decide it: {headline.real_text}"] * bool(headline.real_text)
+        sentences += [f"This does not decide it: {headline.real_text}"] * bool(headline.real_text)
     return [*dict.fromkeys(sentences)]
 
 
@@ -160,25 +163,41 @@ def subjects(entries: Iterable[Entry]) -> Iterator[Text]:
     3 refuted".
     """
     for group, members in groupby(entries, lambda entry: entry.claim.group):
-        yield Text.assemble((group, "bold"), f": {_counted(members)}")
+        yield Text.assemble((group, "bold"), f": {_joined(count(members))}")
 
 
-def _counted(entries: Iterable[Entry]) -> str:
-    return ", ".join(f"{number} {word}" for word, number in count(entries).items() if number)
+def _joined(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} {word}" for word, number in counts.items() if number)
 
 
-def lines(entries: Iterable[Entry]) -> Iterator[Text]:
-    """Yield a heading for each group, a line for each claim and a line for each of its verdicts."""
-    for group, members in groupby(entries, lambda entry: entry.claim.group):
-        yield Text(f"\n{group}", style="bold underline")
-        for entry in members:
-            words = ": ".join(filter(None, (entry.verdict, entry.headline.reason)))
-            state = f"{MARKS[entry.verdict].letter} {words}"
-            line = Text(f"{state}  {entry.claim.id}  {entry.claim.statement}")
-            if entry.headline.deciding:
-                line.stylize(f"bold {MARKS[entry.verdict].colour}", 0, len(state))
-            yield line
-            yield from (Text(f"    {text}", style="dim") for text in _below(entry))
+def lines(entries: Sequence[Entry]) -> Iterator[Text]:
+    """Yield a line for each claim: its headline, its id, its sentence and the experiments that
+    decide it. The verdicts on a single claim follow.
+    """
+    for entry in entries:
+        state = f"{MARKS[entry.verdict].letter} {short_answer(entry.headline)}"
+        deciding = dict.fromkeys(finding.experiment for finding in entry.headline.deciding)
+        line = Text(f"{state}  {entry.claim.id}  {entry.claim.statement}")
+        if deciding:
+            line.stylize(f"bold {MARKS[entry.verdict].colour}", 0, len(state))
+            line.append(f"  [{', '.join(deciding)}]", style="dim")
+        yield line
+    if len(entries) == 1:
+        yield from (Text(f"    {text}", style="dim") for text in _below(entries[0]))
+
+
+def short_answer(headline: Headline) -> str:
+    """Return the headline of a claim with its reason. If not every setting has this verdict, the
+    number of settings by verdict follows, and why these verdicts do not decide: "undecided
+    (settings: 2 supported, 1 not tested)".
+    """
+    verdicts = Counter(graded(each, "") for each in headline.settings)
+    verdicts[NOT_TESTED] = len(headline.missing)
+    parts = [f"settings: {_joined(verdicts)}", *["exploratory"] * headline.exploratory]
+    parts += ["no real text"] * bool(headline.real_text and headline.artificial)
+    differ = headline.settings and {*+verdicts} != {headline.word}
+    answer = f"{headline.word} ({', '.join(parts)})" if differ else headline.word
+    return ": ".join(filter(None, (answer, headline.reason)))
 
 
 def _below(entry: Entry) -> Iterator[str]:
@@ -191,7 +210,10 @@ def _below(entry: Entry) -> Iterator[str]:
     deciding = entry.headline.deciding
     yield from (_line(entry, finding) for finding in deciding)
     if rest := [finding for finding in entry.findings if finding not in deciding]:
-        yield "These verdicts do not decide the claim:"
+        yield (
+            "Verdicts that do not count beside these (fewer steps, exploratory, an artificial "
+            "language beside real text, or a sentence that no document states):"
+        )
         yield from (f"    {_line(entry, finding)}" for finding in rest)
 
 
@@ -206,7 +228,7 @@ def _line(entry: Entry, finding: Finding) -> str:
     parts += ["no document asks this"] if finding.remark else []
     parts += [f"fresh seeds: {finding.replication['replication']}"] if finding.replication else []
     if finding.corrected == INCONCLUSIVE != finding.verdict:
-        parts += ["undecided if corrected for all claims of the ledger"]
+        parts += [UNCERTAIN]
     verdict = f"{graded(finding.verdict, answer['grade'])}. {evidence_line(answer, answer)}"
     asked = answer["statement"].rstrip(".")
     sentence = "" if asked == entry.claim.statement.rstrip(".") else f"{asked}: "
@@ -230,4 +252,4 @@ def summary(entries: list[Entry], every: list[Entry]) -> Iterator[str]:
             f"With a correction for testing all {len(tested)} statistical claims at once, "
             f"{remaining} of {len(decided)} verdicts remain (Holm)."
         )
-    yield f"{len(entries)} of {len(every)} claims: {_counted(entries)}"
+    yield f"{len(entries)} of {len(every)} claims: {_joined(count(entries))}"

@@ -45,10 +45,13 @@ def test_without_words_a_line_for_each_subject_counts_its_answers(ask, verdict):
 
 @pytest.mark.parametrize("words", [["warm-up"], ["pre-ln", "WARMUP"]])
 def test_a_search_shows_the_sentence_that_an_experiment_tested(ask, verdict, words):
-    """The README quotes a sentence that no document states, beside a claim of a document."""
+    """The README quotes a sentence that no document states; it tests a claim of a document."""
     quoted = "Without learning-rate warm-up, Pre-LN reaches a higher BLEU than Post-LN."
     assert quoted in (EXPERIMENTS.parent / "README.md").read_text()
-    _, output, _ = ask(*words, f"experiments={EXPERIMENTS}")
+    claim, folder = "preln_solves_gradient_problem", f"experiments={EXPERIMENTS}"
+    assert claim in ids(ask(*words, folder)[1])
+    _, output, _ = ask(claim, folder)
+    assert ids(output) == [claim]
     lines = [line.strip() for line in output.splitlines() if quoted.rstrip(".") in line]
     assert any("supported, large enough to matter" in line and "+12.65 " in line for line in lines)
     assert any("Multi30k" in line and ": undecided. " in line for line in lines)

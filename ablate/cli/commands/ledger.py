@@ -1,11 +1,13 @@
 """Show the claims of the catalogue, with the answers of the experiments.
 
-Without a filter, count the answers to the claims of each subject. With words or filters, print
-the claims that match all of them, with the size of each effect and the report.
+Without a filter, count the answers to the claims of each subject. With words or filters, print a
+line for each claim that matches all of them; for a single claim, the size of each effect and the
+report, too.
 
 example:
   ablate ledger
   ablate ledger rotary
+  ablate ledger modern_muon
 """
 
 import argparse
@@ -31,7 +33,8 @@ def add_arguments(parser: Parser) -> None:
         "words",
         metavar="WORD",
         nargs="*",
-        help="list the claims that contain all of these words; also of documents and experiments",
+        help="list the claims that contain words with all of these beginnings; also words of "
+        "documents and experiments; or the id of a claim",
     )
     parser.add_argument("--all", action="store_true", help="list every claim")
     parser.add_key("state", "claims with this headline", one_of(*STATES))
@@ -65,7 +68,8 @@ def run(arguments: argparse.Namespace) -> None:
     for line in lines(picked) if listed else subjects(entries):
         console.print(line, soft_wrap=True)
     console.print()
+    if len(picked) > 1:
+        more = "ID` shows the verdicts on a claim" if listed else "WORD` lists the claims with it"
+        console.print(f"`ablate ledger {more}")
     for sentence in summary(picked, entries):
         console.print(Text(sentence), soft_wrap=True)
-    if not listed:
-        console.print("`ablate ledger WORD` lists the claims with this word, and their verdicts")
