@@ -3,6 +3,7 @@
 import argparse
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -10,7 +11,7 @@ from ablate.cli.parser import Parser
 from ablate.config.labels import experiment_title, option_label
 from ablate.errors import UserError
 from ablate.ledger.verdicts import read_claims
-from ablate.phrases import each_of, grouped, listed, text
+from ablate.phrases import each_of, grouped, interpretation, listed, text
 from ablate.record.files import write_text
 from ablate.verdict.stored import (
     RULE,
@@ -21,11 +22,11 @@ from ablate.verdict.stored import (
     was_trained,
 )
 from ablate.verdict.types import Entry, Verdict
-from ablate.words.answer import graded
+from ablate.words.answer import short_answer
 from lab.command import main
 
 FIRST = "reading the verdicts"
-HEAD = ["Experiment", "Setting", "Answers", "First claim"]
+HEAD = ["Experiment", "Setting", "Claims"]
 TITLE = (
     "# Answers\n\nOne row for each experiment, grouped by question. The report of an experiment "
     "has the evidence for each answer ([what the answers mean](../docs/explanation/verdicts.md)). "
@@ -90,41 +91,27 @@ def _table(group: str, rows: list[list[str]]) -> str:
 
 
 def _row(verdict: Verdict, path: Path, contest: list[Replication]) -> list[str]:
-    """Return the cells of an experiment: its title, its setting, the number of claims with each
-    answer, and its first claim.
+    """Return the cells of an experiment: its title, its setting, and its claims with their
+    answers.
     """
-    name, regime, claims = verdict["experiment"], verdict["regime"], verdict["claims"]
+    name, regime = verdict["experiment"], verdict["regime"]
     trained = f"{grouped(regime['steps'])} steps" if was_trained(verdict) else "not trained"
     corpora = listed([option_label("data", name) for name in each_of(regime["data"])])
     setting = f"{corpora}, model {listed(each_of(regime['model']))}, {trained}"
     title = experiment_title(name).title or name
     link = f"[{text(title)}]({quote(path.parent.name)}/report.md)"
-    return [link, text(setting), _answers(claims, contest), _first(claims[0])]
+    return [link, text(setting), "<br>".join(_answers(verdict["claims"], contest))]
 
 
-def _answers(claims: list[Entry], contest: list[Replication]) -> str:
-    """Return how many claims have each answer, and how many answers fresh seeds reproduced."""
-    counts = Counter(_answer(claim) for claim in claims)
-    again = Counter(
-        each["replication"] for claim in claims if (each := asked_again(claim, contest))
-    )
-    parts = [_counted(counts), *([f"fresh seeds: {_counted(again)}"] if again else [])]
-    return "; ".join(parts)
-
-
-def _counted(counts: Counter[str]) -> str:
-    return ", ".join(f"{count} {word}" for word, count in counts.items())
-
-
-def _answer(claim: Entry) -> str:
-    """Return the answer to a claim without its grade, and whether it is exploratory."""
-    return graded(claim["verdict"], "") + (", exploratory" if claim["exploratory"] else "")
-
-
-def _first(claim: Entry) -> str:
-    exploratory = ", exploratory" if claim["exploratory"] else ""
-    answer = graded(claim["verdict"], claim.get("grade", "")).capitalize()
-    return f"**{answer}{exploratory}.** {text(claim['statement'])}"
+def _answers(claims: list[Entry], contest: list[Replication]) -> Iterator[str]:
+    """Yield the answer to each claim, the claim, and the answer that fresh seeds gave."""
+    for claim in claims:
+        meaning, again = interpretation(claim, claims), asked_again(claim, contest)
+        remarks = [f"interpretation: {text(meaning)}"] if meaning else []
+        remarks += ["exploratory"] if claim["exploratory"] else []
+        remarks += [f"fresh seeds: {again['replication']}"] if again else []
+        remark = f" ({'; '.join(remarks)})" if remarks else ""
+        yield f"**{short_answer(claim, claim)}.** {text(claim['statement'])}{remark}"
 
 
 if __name__ == "__main__":
