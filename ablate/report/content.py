@@ -47,7 +47,6 @@ from ablate.words.reasons import caveat_text, regime, scope_sentence
 
 FIGURES = ("gains", "effects", "combined", "curves")  # the first of them is named
 SLOW = "test/bleu"  # rises later than the loss falls
-LONGER = 10  # factor for the steps of a training that was too short to translate
 
 
 def combined_lines(result: Combined) -> Iterator[str]:
@@ -97,9 +96,9 @@ def _test(claim: Entry) -> str:
 
 
 def next_runs(evidence: Evidence, verdict: Verdict, folder: object = "FOLDER") -> str:
-    """Return the command to run next. It trains the seeds that undecided claims need, or trains
-    longer if too few runs of a comparison have learned to translate. Return "" if no claim needs
-    more runs, if the study is of combinations, where each seed is another recipe, or if other
+    """Return the command to run next. It trains the seeds that undecided claims need, or compares
+    by the loss if too few runs of a comparison have learned to translate. Return "" if no claim
+    needs more runs, if the study is of combinations, where each seed is another recipe, or if other
     programs made the runs.
 
     Seeds that are added to the analysed ones would make a verdict exploratory. The command
@@ -111,16 +110,13 @@ def next_runs(evidence: Evidence, verdict: Verdict, folder: object = "FOLDER") -
     problems = {x["problem"]["code"] for x in undecided if x["metric"] == SLOW and "problem" in x}
     too_short = study.get("exploratory") and problems & {"nothing_learned", "too_few_learned"}
     given = words_of(evidence.registration.get("command", ""))[3:]  # after python -m ablate
-    if not (needed or too_short) or not given or "combined" in verdict:
+    if too_short:
+        advice = "The loss falls before BLEU rises: train more steps, or compare by the loss:"
+        return f"{advice}\n\n    {code(f'ablate compare {folder} --metric test/nll')}"
+    if not needed or not given or "combined" in verdict:
         return ""
     fresh = [f"seed=range({needed})"]
-    if too_short:
-        advice = (
-            "The loss falls before BLEU rises: compare the arms by their loss (ablate compare "
-            f"{folder} --metric test/nll), or train longer:"
-        )
-        fresh = [f"budget.steps={LONGER * evidence.regime['steps']}"]
-    elif study.get("exploratory"):
+    if study.get("exploratory"):
         advice = (
             f"{needed} seeds may decide it. For a verdict that is not exploratory, write the "
             "question as a claim before you train them (docs/howto/claims.md):"

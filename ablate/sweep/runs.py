@@ -5,8 +5,9 @@ A sweep leaves out the arms that `without` lists.
 A sweep without a study asks which of the options that its command lists is best (`ask`). The
 factors of the question are the swept keys without the seed. One claim compares each option of a
 factor with the first option, averaged over the options of the other factors. The metric is the main
-metric of the task. Nobody has registered the question, so its verdicts are exploratory. Everything
-that works for a study works for such a sweep.
+metric of the task; for translations after less than `SHORT` steps, it is the nll, because BLEU rises
+later than the nll falls. Nobody has registered the question, so its verdicts are exploratory.
+Everything that works for a study works for such a sweep.
 """
 
 import os
@@ -35,14 +36,14 @@ from ablate.config.check import check_groups, check_study_keys
 from ablate.config.labels import arm_label
 from ablate.config.limits import check_words
 from ablate.config.screen import BASELINE, FACTOR, check_name, expand
-from ablate.config.settle import settle
+from ablate.config.settle import SHORT, settle
 from ablate.config.study import Study
 from ablate.errors import UserError
 from ablate.evidence.gather import SCREENING
 from ablate.evidence.registration import arms_of, screening_seeds
 from ablate.metric import metric_of
+from ablate.record.results import is_below, makes_arms, place, value_text
 from ablate.record.results import key as text_key
-from ablate.record.results import makes_arms, value_text
 from ablate.sweep.cell import SEED, Cell, first_of_each, plain_study, without_seed
 from ablate.sweep.compose import PlannedSweep, compose
 from ablate.verdict.conclude import check_study
@@ -52,6 +53,8 @@ USUAL_NAME = "run"
 SOURCE = "the options that the command compares"
 # keys whose options cannot be compared in one metric
 OTHER_METRICS = ("task", "scale", "probe", "measure", "test_splits")
+# nodes whose options the nll does not compare: its tokens differ, or no translation affects it
+WITHOUT_NLL = ("data", "tokenizer", "search")
 OUTSIDE_OF_NAMES = re.compile(r"[^\w.+-]+", re.ASCII)
 LONGEST_NAME = 60
 
@@ -269,7 +272,10 @@ def with_claims(sweep: PlannedSweep) -> PlannedSweep:
     if sweep.study is None or sweep.study["claims"]:
         return sweep
     task = next(iter(sweep.checked.jobs.values())).task
-    claims = [*_claims(sweep, f"test/{task.main}")]
+    factors = map(place, sweep.study["factors"])
+    short = task.generates and min(cell.arm.budget.steps for cell in cells) < SHORT
+    by_nll = short and not any(is_below(factor, WITHOUT_NLL) for factor in factors)
+    claims = [*_claims(sweep, "test/nll" if by_nll else f"test/{task.main}")]
     seeds = len({cell.seed for cell in cells})
     for each in {id(config): config, **{id(cell.arm): cell.arm for cell in cells}}.values():
         with read_write(each):

@@ -27,8 +27,14 @@ def test_each_option_is_compared_with_the_first_over_all_other_options(planned):
         ({"model.n_heads": 1}, {"model.n_heads": 2}),
         ({"model/norm": "rms_norm"}, {"model/norm": "layer_norm"}),
     ]
-    assert {claim["metric"] for claim in sweep.study["claims"]} == {"test/bleu"}
+    assert {claim["metric"] for claim in sweep.study["claims"]} == {"test/nll"}
     assert all(cell.config.study.claims[1].treatment for cell in sweep.cells)
+
+
+def test_bleu_answers_after_enough_steps_and_where_the_nll_would_not_differ(planned):
+    for words in (["model.n_heads=2,1", "budget.steps=300"], ["search=greedy,beam"]):
+        (claim,) = planned(*words).study["claims"]
+        assert claim["metric"] == "test/bleu"
 
 
 @pytest.mark.parametrize(
@@ -53,5 +59,5 @@ def test_a_comparison_ends_with_an_answer_and_a_report(command, here, small, tmp
     assert not (tmp_path / "results" / "book.jsonl").exists()  # the question was not registered
     for judged in (["judge", folder], ["compare", folder]):
         assert claim["statement"] in command(*judged)[1]
-    (later,) = json.loads(command("compare", folder, "--metric", "test/nll", "--json")[1])["claims"]
-    assert later["exploratory"] and later["pairs"] == 2 and later["better"] == "lower"
+    (later,) = json.loads(command("compare", folder, "--metric", "test/chrf", "--json")[1])["claims"]
+    assert later["exploratory"] and later["pairs"] == 2 and later["better"] == "higher"
