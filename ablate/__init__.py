@@ -31,9 +31,10 @@ def load(source: str | PathLike[str] = "results", *, curves: bool = False) -> "D
         second row for this budget. The columns are `experiment`, one column for each factor with
         the option of the run, `arm`, `seed`, `status` (finished, diverged, collapsed or failed),
         one column for each metric such as `test/bleu` (empty if a run lacks the metric), `seconds`,
-        and `identity` (of the test), with which `load_model` finds the run. `arm` is the name of
-        the arm in reports, such as "Pre-LN, warm-up". A tuned parameter, such as the learning rate,
-        has a column with the chosen value. The method `to_csv` of the data frame writes a file.
+        `identity` (of the test), and `run`, the folder of the run, which committed evidence lacks.
+        `arm` is the name of the arm in reports, such as "Pre-LN, warm-up". A tuned parameter, such
+        as the learning rate, has a column with the chosen value. The method `to_csv` of the data
+        frame writes a file.
 
         For the folder `results`, the factors are the config keys that differ between the runs, and
         a component is given by the name of its class. If a run was tested several times with
@@ -68,27 +69,19 @@ def build_model(
     return new_model(overrides, vocabulary, config_dir)
 
 
-def load_model(
-    run: Any,
-    *,
-    results: str | PathLike[str] = "results",
-    trust: Sequence[str] = (),
-) -> "Model":
+def load_model(run: Any, *, trust: str | Sequence[str] = ()) -> "Model":
     """Return the trained model of a run, in evaluation mode; it takes batches of token ids.
 
     Args:
-        run: a row of the data frame of `load`, the folder of a run, or its identity.
-        results: the folder with the results, which contains the folder `runs`.
-        trust: your own packages whose classes the run uses.
+        run: the folder of a run, or a row of the data frame of `load`, which names the folder.
+        trust: your own packages whose classes the run uses: `trust="mine"`, or a list.
 
     Raises:
         UserError: there is no such run, or its files are damaged.
     """
-    from pathlib import Path
-
     from ablate.train.restore import trained_model
 
-    return trained_model(run, Path(results).expanduser(), trust)
+    return trained_model(run, [trust] if isinstance(trust, str) else [*trust])
 
 
 def compare(runs: Any, *, metric: str, better: str, **design: Any) -> "Comparison":

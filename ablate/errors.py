@@ -8,6 +8,7 @@ import difflib
 import functools
 import io
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TextIO, TypeVar
@@ -37,11 +38,13 @@ class UserError(Exception):
 
 
 def suggestion(word: str, names: Sequence[str]) -> str:
-    """Return "did you mean NAME? " with the name most similar to `word`; "" if no name is
-    similar.
+    """Return "did you mean NAME? " with the name that is most similar to `word`, as a whole or in
+    its part after the last dot or slash; "" if no name is similar.
     """
-    near = difflib.get_close_matches(word, names, n=1)
-    return f"did you mean {near[0]}? " if near else ""
+    ends = {re.split("[./]", name)[-1]: name for name in reversed(names)}
+    by_text = ends | {name: name for name in names}
+    near = difflib.get_close_matches(word, by_text, n=1)
+    return f"did you mean {by_text[near[0]]}? " if near else ""
 
 
 def name_hint(word: str, names: Sequence[str]) -> str:

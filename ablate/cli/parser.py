@@ -15,7 +15,7 @@ from pathlib import Path
 from traceback import walk_tb
 from typing import Any, NamedTuple, NoReturn
 
-from ablate.config import groups, option_files
+from ablate.config import groups, leaves, option_files
 from ablate.errors import UserError, suggestion
 
 PAIR = re.compile(r"[a-z][\w.]*=")
@@ -283,5 +283,7 @@ def _message(error: BaseException) -> str:
     unknown = error.__cause__ or error.__context__
     if not isinstance(unknown, ConfigAttributeError | ConfigKeyError):
         return text
-    names = [*map(str, unknown.parent_node or ()), *groups()]
-    return f"{text}\n{suggestion(str(unknown.key), names)}".strip()
+    node = unknown.parent_node
+    keys = [] if node is None else [*map(str, node), *leaves(node._get_root())]
+    names = [name for name in (*groups(), *keys) if not name.startswith("hydra")]
+    return f"{suggestion(str(unknown.key), names).rstrip()}\n{text}".strip()

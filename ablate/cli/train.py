@@ -109,7 +109,7 @@ def print_result(result: "Result") -> None:
     from rich.text import Text
 
     console = make_console()
-    before = " before, reused" if result["reused"] else ""
+    before = " before, reused; fresh=true trains and logs it again" if result["reused"] else ""
     table = Table(title=f"{result['status']}{before}", show_header=False)
     for name, value in result["metrics"].items():
         if name.startswith(("val/", "test", "probe/")):

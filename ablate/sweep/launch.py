@@ -278,8 +278,8 @@ def end(config: DictConfig) -> int:
 
 
 def _about_loggers(sweep: Path) -> Iterator[str]:
-    """Yield a warning for each distinct message about a failed logger in the runs of a sweep, and
-    how to upload runs that W&B lacks.
+    """Yield a warning for each distinct message about a failed logger in the runs of a sweep, how
+    many runs are not logged because they were reused, and how to upload runs that W&B lacks.
     """
     from ablate.wandb.connection import advise_sync
 
@@ -287,6 +287,8 @@ def _about_loggers(sweep: Path) -> Iterator[str]:
     sentences = Counter(line for run in outcomes for line in {*run.get("logger_failures", [])})
     for sentence, count in sentences.items():
         yield f"warning: in {count} of {len(outcomes)} runs {sentence}; their records are complete"
+    if reused := sum(run.get("reused", False) for run in outcomes):
+        yield f"not logged again: {counted(reused, 'reused run')}; fresh=true trains and logs them"
     yield advise_sync(sweep)
 
 

@@ -121,7 +121,7 @@ def _sweep_rows(folder: Path, curves: bool) -> Iterator[Row]:
     which a loss was logged.
 
     A row begins with the run's levels of the study's factors. If the study has two training
-    budgets, a run has rows for both.
+    budgets, a run has rows for both. Committed evidence does not name the folders of runs.
     """
     if not file_of_runs(folder).exists():
         check_cells(folder)
@@ -130,6 +130,9 @@ def _sweep_rows(folder: Path, curves: bool) -> Iterator[Row]:
         evidence = Evidence.load(folder, statistics=False)
     use_labels(evidence.registration.get("labels", {}))
     arms = {members[0]["arm"]: arm for arm, members in by_label(evidence.runs).items()}
+    outcomes: list[Any] = read_outcomes(folder)
+    trained = [end for run in outcomes for end in (run, run.get("short", {})) if "folder" in end]
+    folders = {end["identity"]: {"run": end["folder"]} for end in trained}
     for run in evidence.runs:
         ends: list[Any] = [run["short"]] if "short" in run else []
         tuned = {run["tuned"]["key"]: run["tuned"]["value"]} if "tuned" in run else {}
@@ -141,8 +144,8 @@ def _sweep_rows(folder: Path, curves: bool) -> Iterator[Row]:
                 both = end["curve"], run.get("training", {}) if end is run else {}
                 yield from ({**levels, **about, **identity, **at} for at in _points(*both))
             else:
-                seconds = {"seconds": end["seconds"]}
-                yield {**levels, **about, **end["metrics"], **seconds, **identity}
+                seconds, place = {"seconds": end["seconds"]}, folders.get(end["identity"], {})
+                yield {**levels, **about, **end["metrics"], **seconds, **identity, **place}
 
 
 def _points(*curves: Curve) -> Iterator[Row]:
@@ -205,7 +208,7 @@ def _test_rows(folder: Path) -> Iterator[tuple[Row, Row]]:
         return
     config = _config(folder)
     about = {"seed": config["seed"], "status": run["status"]}
-    end = {"seconds": run["wall_seconds"], "identity": run["identity"]}
+    end = {"seconds": run["wall_seconds"], "identity": run["identity"], "run": str(folder)}
     paths = sorted(folder.glob("tests/*/"))
     tests = [(path, test) for path in paths if (test := read_result(path)) is not None]
     for path, test in tests:

@@ -5,8 +5,8 @@ A sweep leaves out the arms that `without` lists.
 A sweep without a study asks which of the options that its command lists is best (`ask`). The
 factors of the question are the swept keys without the seed. One claim compares each option of a
 factor with the first option, averaged over the options of the other factors. The metric is the main
-metric of the task; for translations after less than `SHORT` steps, it is the nll, because BLEU rises
-later than the nll falls. Nobody has registered the question, so its verdicts are exploratory.
+metric of the task. For translations after less than `SHORT` steps, it is the nll, because BLEU
+rises later than the nll falls. Nobody has registered the question, so its verdicts are exploratory.
 Everything that works for a study works for such a sweep.
 """
 

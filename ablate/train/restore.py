@@ -171,26 +171,22 @@ def new_model(
     return model
 
 
-def trained_model(run: Any, results: Path, trust: Iterable[str]) -> Model:
+def trained_model(run: Any, trust: list[str]) -> Model:
     """Return the trained model of a run, in evaluation mode.
 
     Args:
-        run: the folder of a run, the identity of a run or of its test, or a row (a series of
-            pandas) of `ablate.load`, which has the identity.
-        results: the folder of results that contains the run.
+        run: the folder of a run, or a row (a series of pandas) of `ablate.load`.
         trust: packages whose classes the config of the run may construct.
 
     Raises:
         UserError: there is no such run, or its files are damaged.
     """
-    name = run if isinstance(run, str | PathLike) else str(run["identity"])
-    tests = [path.parent.parent for path in results.glob(f"runs/*/tests/{Path(name).name}")]
-    folders = [Path(name), results / "runs" / name, *tests]
-    folder = next((path for path in folders if (path / "weights.pt").is_file()), None)
-    if folder is None:
-        raise UserError(f"{results / 'runs'} has no trained run {name}")
+    path = run if isinstance(run, str | PathLike) else str(run.get("run"))
+    folder = Path(path).expanduser()
+    if not (folder / "weights.pt").is_file():
+        raise UserError(f"{folder} is not the folder of a trained run")
     search_current_folder()
-    return restore(folder, {}, [*trust]).model
+    return restore(folder, {}, trust).model
 
 
 def translate(run: Restored, lines: list[str]) -> tuple[list[str], list[bool]]:

@@ -7,29 +7,35 @@ on, the logger is replaced by Lightning's `DummyLogger`, which accepts every cal
 """
 
 import inspect
+import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
+from omegaconf import DictConfig, OmegaConf
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers.logger import DummyLogger, Logger
 from pytorch_lightning.trainer.states import TrainerFn
 from pytorch_lightning.utilities import rank_zero_only
 
+from ablate.config.labels import arm_label
 from ablate.data.batching import Batch
 from ablate.data.module import TextData
 from ablate.errors import UserError, class_and_line, say_once
-from ablate.record.results import Result
+from ablate.record.results import Result, choices, cut, hydra_node, is_swept, levels, say
 from ablate.record.training import Record
 from ablate.train.job import READ, Job
 from ablate.train.module import Training
 
 SPEED = "train/tokens_per_second"
+LONGEST = 128  # maximum length of the title of a run
+LOGGED = "logged"  # folder of a sweep in which loggers write
 
 
 class RunLogger:
@@ -159,10 +165,8 @@ class RecordLogger(DummyLogger):
         self.record.log(values, self.steps_done())
 
 
-SHOWN = {
-    **{"train/nll": "nll", "val/nll": "val nll", "val/bleu": "val BLEU"},
-    **{"train/lr": "lr", SPEED: "tokens/s"},
-}
+VALIDATED = {"val/nll": "val nll", "val/bleu": "val BLEU"}
+SHOWN = {"train/nll": "nll", **VALIDATED, "train/lr": "lr", SPEED: "tokens/s"}
 
 
 class Tracking(Callback):
@@ -185,7 +189,7 @@ class Tracking(Callback):
         guarded: list[Any] = [
             GuardedLogger(
                 f"{key} ({getattr(make.func, '__name__', 'a logger')})",
-                partial(make_logger, make, str(record.folder)),
+                partial(make_logger, make, str(folder_of_loggers(record))),
                 record.logger_failures.append,
                 self.steps_done,
             )
@@ -235,8 +239,8 @@ class Tracking(Callback):
         self._since += now - self._validation
         seconds = (now - self._begun) / max(1, step - self._first) * (trainer.max_steps - step)
         if self.shown:
-            metrics = trainer.callback_metrics
-            shown = {text: metrics[name] for name, text in SHOWN.items() if name in metrics}
+            metrics, names = trainer.callback_metrics, SHOWN if _has_logged(trainer) else VALIDATED
+            shown = {text: metrics[name] for name, text in names.items() if name in metrics}
             values = "  ".join(f"{name} {value:.4g}" for name, value in shown.items())
             left = timedelta(seconds=round(seconds))
             print(f"step {step:,} of {trainer.max_steps:,}  {values}  {left} left", flush=True)
@@ -253,8 +257,7 @@ class Tracking(Callback):
         logged.
         """
         self._tokens += batch.tokens or 0
-        every: int = trainer.log_every_n_steps  # type: ignore[attr-defined] # its connector's
-        if every and trainer.global_step % every == 0:
+        if _has_logged(trainer):
             now = time.perf_counter()
             pl_module.log(SPEED, self._tokens * trainer.world_size / (now - self._since))
             self._tokens, self._since = 0, now
@@ -275,6 +278,9 @@ class Tracking(Callback):
     def __enter__(self) -> "Tracking":
         for logger in self._run_loggers:
             logger.begin(self.record)
+        if self.record.writes:
+            for each in self.loggers:
+                each.log_hyperparams(hyperparameters(self.record))
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -285,6 +291,54 @@ class Tracking(Callback):
             result = {"status": "failed", "error": text, "metrics": {}, "seconds": seconds}
         for logger in self._run_loggers:
             logger.end(result)
+
+
+def _has_logged(trainer: pl.Trainer) -> bool:
+    """Return whether the last training step was one of those whose metrics are logged."""
+    every: int = trainer.log_every_n_steps  # type: ignore[attr-defined] # its connector's
+    return bool(every) and trainer.global_step % every == 0
+
+
+def folder_of_loggers(record: Record) -> Path:
+    """Return the folder in which loggers write: that of the run; in a sweep, a folder with the
+    title of the run in the folder of the sweep.
+    """
+    if not is_swept():
+        return record.folder
+    title = run_title(record.config).replace("/", "-")
+    return Path(hydra_node().sweep.dir, LOGGED, title)
+
+
+def run_title(config: DictConfig, prefix: str | None = None) -> str:
+    """Return the title of a run: the labels of the overrides that distinguish it, and its seed."""
+    name = arm_label(levels(config, nuisance=True))
+    words = [word for word in (prefix, name) if word] or [config.name]
+    seed = f"seed {config.seed}" + (f" of set {config.replicate}" if config.replicate else "")
+    return f"{cut(', '.join(words), LONGEST - len(seed) - 2)}, {seed}"
+
+
+def hyperparameters(record: Record) -> dict[str, object]:
+    """Return what loggers log as the hyperparameters of a run: at the top the settings by which a
+    person groups runs, and below two further keys the resolved config and the origin of the run.
+    """
+    environment = json.loads((record.folder / "environment.json").read_text(encoding="utf-8"))
+    given = levels(record.config)
+    # W&B interprets dots as nesting
+    factors = {factor.replace(".", "/"): level for factor, level in given.items()}
+    tested = record.evaluation if record.config.probe is None else record
+    return {
+        **{factor: "null" if level is None else level for factor, level in factors.items()},
+        "arm": say(given),
+        "seed": record.config.seed,
+        "config": OmegaConf.to_container(record.config, resolve=True),
+        "record": {
+            "choices": choices(),
+            "identity": tested.identity,
+            "training": record.identity,
+            **{key: record.parts[key] for key in ("data", "device", "libraries")},
+            **{key: environment[key] for key in ("python", "commit")},
+        },
+    }
 
 
 def make_logger(make: partial[Logger], folder: str) -> Logger:

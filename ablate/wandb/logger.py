@@ -11,19 +11,15 @@ import os
 from pathlib import Path
 from typing import Annotated, Any
 
-from omegaconf import DictConfig, OmegaConf
 from pytorch_lightning.loggers import WandbLogger
 from pytorch_lightning.utilities import rank_zero_only
 
-from ablate.config.labels import arm_label
 from ablate.config.limits import OneOf, Range
-from ablate.evidence.gather import LIBRARIES
-from ablate.record.results import Result, choices, cut, is_swept, levels, say
+from ablate.record.results import Result, is_swept, levels, say
 from ablate.record.training import Record
 from ablate.train.module import Training
-from ablate.train.tracking import RunLogger
+from ablate.train.tracking import RunLogger, run_title
 from ablate.wandb.connection import (
-    LONGEST_TITLE,
     MODES,
     STEP,
     advise_sync,
@@ -92,8 +88,7 @@ class WandbRun(WandbLogger, RunLogger):
             record.folder,
             identity,
             goes_on=record.resumed,
-            name=title(config, self.title or None),
-            config=columns(record, identity),
+            name=run_title(config, self.title) if is_swept() else self.title or run_title(config),
             **init_args(self.names, config.name, say(levels(config)), claims),
         )
         run.define_metric(STEP)
@@ -167,50 +162,9 @@ def translations(task: Training, count: int) -> list[list[int | str]]:
     ]
 
 
-def title(config: DictConfig, given: str | None) -> str:
-    """Return the name of a run in W&B: the name that the user gave and, in a sweep, the overrides
-    that distinguish this run.
-    """
-    if given and not is_swept():
-        return given
-    name = arm_label(levels(config, nuisance=True))
-    words = [word for word in (given, name) if word] or [config.name]
-    seed = f"seed {config.seed}" + (f" of set {config.replicate}" if config.replicate else "")
-    return f"{cut(', '.join(words), LONGEST_TITLE - len(seed) - 2)}, {seed}"
-
-
 def log_again(run: Any, path: Path) -> None:
     """Send to W&B the metrics that an earlier process of this run wrote to metrics.jsonl."""
     for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
         line = json.loads(text)
         values = {name: value for name, value in line.items() if name not in ("step", "time")}
         run.log({**values, STEP: line["step"]})
-
-
-def columns(record: Record, identity: str) -> dict[str, object]:
-    """Return the config that W&B shows: at the top the settings by which a person groups runs, and
-    below two further keys the resolved config and the identity of the run.
-
-    Args:
-        record: the record of the training, or of the probe.
-        identity: digest that identifies the evaluation, or the probe.
-    """
-    environment = json.loads((record.folder / "environment.json").read_text(encoding="utf-8"))
-    given = levels(record.config)
-    # W&B interprets dots as nesting
-    factors = {factor.replace(".", "/"): level for factor, level in given.items()}
-    return {
-        **{factor: "null" if level is None else level for factor, level in factors.items()},
-        "arm": say(given),
-        "seed": record.config.seed,
-        "config": OmegaConf.to_container(record.config, resolve=True),
-        "record": {
-            "choices": choices(),
-            "identity": identity,
-            "training": record.identity,
-            **{key: record.parts[key] for key in ("data", "device", "libraries")},
-            "python": environment["python"],
-            "versions": {name: environment["packages"].get(name, "") for name in LIBRARIES},
-            "commit": environment["commit"],
-        },
-    }

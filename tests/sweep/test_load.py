@@ -67,7 +67,7 @@ def test_a_sweep_without_a_study_says_what_was_swept(tmp_path, small, command, h
     assert list(every.columns[:3]) == ["experiment", "model.d_ff", "arm"]
     assert set(every.arm) == {"d_ff=32", "d_ff=48"}
     assert sorted(every["model.d_ff"]) == [32, 48]
-    assert set(every.identity) == set(runs.identity)
+    assert sorted(every.run) == sorted(runs.run)
 
 
 def test_outcomes_name_the_folders_of_their_runs_after_a_move(tmp_path, monkeypatch):
@@ -114,8 +114,8 @@ def test_a_row_gives_its_trained_model_and_overrides_give_a_new_one(tmp_path, co
 
     end = run(resolve(compose(*small, "model/position=learned")))
     (row,) = [row for _, row in ablate.load(tmp_path / "results").iterrows()]
-    for given in (row, end["identity"], end["folder"]):  # the identity is that of the test
-        model = ablate.load_model(given, results=tmp_path / "results")
+    for given in (row, row.run, end["folder"]):
+        model = ablate.load_model(given, trust="mine")
         assert not model.training and end["metrics"]["parameters"] == count(model)
     sizes = [word for word in small if word.startswith("model.")]
     plain, longer = (
@@ -123,7 +123,7 @@ def test_a_row_gives_its_trained_model_and_overrides_give_a_new_one(tmp_path, co
     )
     assert count(longer) > count(plain)
     with pytest.raises(UserError):
-        ablate.load_model("nothing", results=tmp_path / "results")
+        ablate.load_model(ablate.load(EXPERIMENTS / "causal_mask").iloc[0])
     with pytest.raises(UserError):
         ablate.build_model("model.nothing=1")
 

@@ -59,5 +59,5 @@ def test_a_comparison_ends_with_an_answer_and_a_report(command, here, small, tmp
     assert not (tmp_path / "results" / "book.jsonl").exists()  # the question was not registered
     for judged in (["judge", folder], ["compare", folder]):
         assert claim["statement"] in command(*judged)[1]
-    (later,) = json.loads(command("compare", folder, "--metric", "test/chrf", "--json")[1])["claims"]
-    assert later["exploratory"] and later["pairs"] == 2 and later["better"] == "higher"
+    later = json.loads(command("compare", folder, "--metric", "test/chrf", "--json")[1])
+    assert (later["claims"][0]["pairs"], later["claims"][0]["better"]) == (2, "higher")
