@@ -414,7 +414,7 @@ def run_cells_here(patch):
         future.set_result(task())
         return future
 
-    patch.setattr(Local, "started", lambda self, config: nullcontext())
+    patch.setattr(Local, "session", lambda self, config: nullcontext())
     patch.setattr(Local, "submit", submit)
     patch.setattr(cell, "run_in_child", run_in_child)
     for name in ("write_output_to", "end_with_parent"):
