@@ -11,6 +11,7 @@ import sys
 import time
 from concurrent.futures import Future
 from contextlib import nullcontext, suppress
+from copy import copy
 from importlib import metadata
 from pathlib import Path
 
@@ -154,6 +155,7 @@ def files_read_once():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("omegaconf.base.parse", functools.cache(base.parse))  # of interpolations
         patch.setattr(ConfigRepository, "load_config", load_once)
+        patch.setattr(ConfigRepository, "__deepcopy__", lambda self, _: copy(self), raising=False)
         patch.setattr(ConfigLoaderImpl, "_load_single_config", put_once)
         patch.setattr(OmegaConf, "load", parse_once)
         yield
@@ -214,7 +216,11 @@ def merged_once(files_read_once):
     def merge_once(self, defaults, repo):
         key = str((origin(repo), defaults))
         if key not in merged or not ours(repo):
-            merged[key] = pickle.dumps(merge(self, defaults, repo))
+            with pytest.MonkeyPatch.context() as late:  # parents are set once, for all files
+                late.setattr(base.Box, "_re_parent", lambda self: None)
+                config = merge(self, defaults, repo)
+            config._re_parent()
+            merged[key] = pickle.dumps(config)
         return pickle.loads(merged[key])
 
     def map_where_needed(overrides, defaults, self_added):

@@ -51,7 +51,7 @@ OF_RUN = {("hydra", "overrides"), ("hydra", "job", "override_dirname")}
 CHOICES = ("hydra", "runtime", "choices")
 MOST = 3  # maximum number of keys named in a message
 NONE = "no such key"
-SEVERAL = 2  # arms for each chosen option, from which changes are composed once
+SEVERAL = 4  # arms for each chosen option, from which changes are composed once
 
 
 def compose(
@@ -220,7 +220,7 @@ class CachedFiles:
         self._parsed = self._by_folders.setdefault("", {})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "CachedFiles":
-        other = CachedFiles(copy.deepcopy(self._repository, memo))
+        other = CachedFiles(copy.copy(self._repository))
         other._by_folders, other._parsed = self._by_folders, self._parsed
         return other
 
@@ -307,12 +307,13 @@ def _differences(first: Any, other: Any, path: Keys = ()) -> Iterator[tuple[Keys
     if inside and ([*first] == [*other] or more_choices):
         for key in other:
             yield from _differences(first._content.get(key), other._content[key], (*path, key))
-    elif _text(first) != _text(other):
+    elif first is None or _text(first) != _text(other):
         yield path, other
 
 
 def _text(node: Any) -> str:
-    return OmegaConf.to_yaml(OmegaConf.create({"node": node}))
+    # unlike the values, the texts of 1, 1.0 and True differ
+    return repr(OmegaConf.to_container(node) if OmegaConf.is_config(node) else node._value())
 
 
 def check_apart(cells: Sequence[Cell]) -> None:
