@@ -146,8 +146,8 @@ def test_parts_of_different_code_or_with_a_common_run_are_not_joined(first, seco
 
 
 @pytest.mark.slow
-def test_a_seed_that_was_begun_may_not_be_left_out_of_the_joined_study(sweep, joined, judged):
-    first = sweep("first", "seed=0")
+def test_a_seed_that_was_begun_may_not_be_left_out_of_the_joined_study(sweep, part, joined, judged):
+    first = part(0)
     sweep("rest", "seed=1,2")
     other = sweep("rest", "seed=3,4")  # where 1 and 2 were begun, so they are in this folder
     verdict = judged(joined(first, other))
