@@ -1,32 +1,27 @@
 """The notebook of the docs runs from top to bottom, as small as runs can be."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-NOTEBOOK = ROOT / "docs" / "tutorial" / "notebook.py"
+NOTEBOOK = Path(__file__).resolve().parents[2] / "docs" / "tutorial" / "notebook.py"
 SIZE = 'SIZE = ["budget.seeds=3"]'
 
 
 @pytest.mark.slow
-def test_it_goes_from_a_question_to_a_verdict(tmp_path, small):
+def test_it_goes_from_a_question_to_a_verdict(tmp_path, small, command, here, monkeypatch, capsys):
+    """Its commands are called in this process."""
     text = NOTEBOOK.read_text()
-    assert text.count(SIZE) == 1
+    assert text.count(SIZE) == 1 and text.count("subprocess.run") == 2
     code = text.replace(SIZE, f"SIZE = {[*small[:-2], 'budget.seeds=2']}")
-    environment = {
-        **os.environ,
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT),
-        "OMP_NUM_THREADS": "1",
-        "MPLBACKEND": "agg",
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    assert "Undecided" in done.stdout and "(exploratory)" in done.stdout
+    code = code.replace('subprocess.run(["ablate", ', "call([")
+
+    def call(words, check):
+        assert command(*words)[0] == 0
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    exec(compile(code, str(NOTEBOOK), "exec"), {"call": call})
+    out = capsys.readouterr().out
+    assert "Undecided" in out and "(exploratory)" in out
     assert (tmp_path / "difference.svg").exists()
