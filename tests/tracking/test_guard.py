@@ -132,10 +132,11 @@ def test_a_signal_while_a_logger_works_ends_the_run(error):
 
 
 @pytest.mark.parametrize("at", ["init", pytest.param("log_metrics", marks=pytest.mark.slow)])
-def test_the_end_of_a_sweep_names_a_failed_logger_once(small, command, here, at):
+def test_the_end_of_a_sweep_names_a_failed_logger_once(small, command, here, at, tmp_path):
     target = f"+logger.mine={{_target_:{__name__}.{Broken.__name__},_partial_:true,at:{at}}}"
     words = ("logger=csv", target, "search=greedy", "budget.steps=2", "seed=1,2", "-m")
     status, out, err = command(*small, *words)
     assert status == 0, err
     (line,) = [line for line in out.splitlines() if line.startswith("warning: in ")]
     assert "in 2 of 2 runs logger.mine (Broken) failed" in line
+    assert len([*tmp_path.glob("results/sweeps/*/*/logged/*seed [12]/csv/*/hparams.yaml")]) == 2
