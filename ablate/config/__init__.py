@@ -16,7 +16,7 @@ PYTHONSAFEPATH disable the search.
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib.machinery import ModuleSpec
@@ -178,3 +178,13 @@ def _leaves(node: object, path: str) -> Iterator[tuple[str, object]]:
         return
     for key, value in node.items():
         yield from _leaves(value, f"{path}.{key}" if path else str(key))
+
+
+def place(factor: str) -> str:
+    """Return the config key of a factor: model.norm for model/norm, or the part after an @."""
+    return factor.rpartition("@")[2].replace("/", ".")
+
+
+def is_below(key: str, nodes: Iterable[str]) -> bool:
+    """Return whether a dotted config key is one of the nodes, or below one of them."""
+    return f"{key}.".startswith(tuple(f"{node}." for node in nodes))

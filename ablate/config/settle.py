@@ -29,9 +29,10 @@ from typing import Any
 
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
-from ablate.config import labels, leaves, screen
+from ablate.config import is_below, labels, leaves, screen
 from ablate.config.check import allowed_keys
 from ablate.errors import UserError, say_once
 
@@ -143,6 +144,12 @@ def hydra_node(config: DictConfig) -> Any:
     """Return Hydra's node of a config, or of this process; None without Hydra."""
     node = config.get("hydra")
     return HydraConfig.get() if node is None and HydraConfig.initialized() else node
+
+
+def is_swept(config: DictConfig) -> bool:
+    """Return whether a run is part of a sweep."""
+    node = hydra_node(config)
+    return node is not None and node.mode == RunMode.MULTIRUN
 
 
 def _overrides(config: DictConfig) -> list[str]:
@@ -281,7 +288,7 @@ def drop_unused(config: DictConfig, hydra: Any) -> None:
     experiment = values_of(hydra, f"experiment/{choices.get('experiment')}") if unknown else ()
     elsewhere = [*map(_key_of, hydra.overrides.task), *experiment]
     for key in sorted(unknown):
-        if any(f"{other}.".startswith(f"{key}.") for other in elsewhere):
+        if any(is_below(other, [key]) for other in elsewhere):
             continue
         path, _, name = key.rpartition(".")
         component = OmegaConf.select(config, path)

@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 from hydra.utils import get_object
 
-from ablate.config import CONF, is_importable, option_folders
+from ablate.config import CONF, is_below, is_importable, option_folders
 from ablate.config.check import INSTANTIATE_KEYS, load
 from ablate.errors import UserError
 
@@ -149,9 +149,7 @@ def _interfaces(kind: type) -> set[type]:
 
 
 def _lies_in(name: Any, trust: Sequence[str]) -> bool:
-    return isinstance(name, str) and any(
-        f"{name}.".startswith(f"{name_of_trusted}.") for name_of_trusted in trust
-    )
+    return isinstance(name, str) and is_below(name, trust)
 
 
 def _refusal(key: str, words: Words, why: str) -> UserError:

@@ -22,14 +22,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ablate.config import leaves
+from ablate.config import leaves, place
 from ablate.config.screen import BASELINE, FACTOR
 from ablate.config.study import USUAL, Claim, Levels, Match, Question, Study, Tune
 from ablate.evidence.checks import Registration
 from ablate.evidence.outcome import Reason, Run, involves_chance, reason
 from ablate.phrases import claim_name
 from ablate.record.files import digest
-from ablate.record.results import place
 
 if TYPE_CHECKING:
     from ablate.evidence.folder import Evidence  # imports this module

@@ -37,9 +37,9 @@ from typing import Any, NamedTuple
 
 from omegaconf import DictConfig, OmegaConf
 
-from ablate.config import PACKAGE, leaves, spec_of
+from ablate.config import PACKAGE, is_below, leaves, spec_of
 from ablate.config.settle import USUAL_BLEU, bleu_tokenizer
-from ablate.record.results import WITHOUT_EFFECT, is_below
+from ablate.record.results import WITHOUT_EFFECT
 
 # Keys that cannot change a result, or of which the identity covers the content or the effect: the
 # files of `initial`, the text of test_sentences, the changes of a variant.
@@ -55,9 +55,7 @@ IN_TESTING = (
 LIBRARIES = ("torch", "pytorch-lightning", "torchmetrics", "numpy", "tokenizers", "sacrebleu")
 ENTRY_MODULES = ("ablate.train.resolve", "ablate.train.run")
 EVALUATE = "ablate.train.apply"  # its imports are those of training
-# appended to a commit if Python or YAML files of its repository have changed since
-CHANGED = "+changes"
-SECONDS = 5  # time limit for git
+CHANGED = "+changes"  # after a commit: Python or YAML files of its repository have changed since
 Parts = dict[str, Any]  # everything on which an identity depends, by name
 
 
@@ -139,13 +137,10 @@ NAME = re.compile(r"\.*[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")  # a name in Python code,
 OURS = "ablate."
 # Observing a run does not change it, and neither does code that only accepts or rejects a config:
 # the config is part of the identity anyway. `evaluate` belongs to evaluations.
-UNEXECUTED = tuple(
-    f"ablate.{name}"
-    for name in (
-        *("record", "wandb", "stats", "evidence", "verdict", "errors"),
-        *("config.schema", "config.check", "config.limits", "config.settle"),
-        *("train.apply", "train.tracking"),
-    )
+UNEXECUTED = (
+    *("ablate.record", "ablate.wandb", "ablate.stats", "ablate.evidence", "ablate.verdict"),
+    *("ablate.config.schema", "ablate.config.check", "ablate.config.limits"),
+    *("ablate.config.settle", "ablate.errors", "ablate.train.apply", "ablate.train.tracking"),
 )
 
 
@@ -357,7 +352,7 @@ def _git(*words: str) -> str:
     """Return the output of a git command in the folder of this package; "" if the command fails."""
     command = ["git", "-C", str(PACKAGE), *words]
     try:
-        output = subprocess.run(command, capture_output=True, timeout=SECONDS, check=True).stdout
+        output = subprocess.run(command, capture_output=True, timeout=5, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return ""
     return output.decode(errors="backslashreplace").strip()

@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple, NotRequired, cast
 from omegaconf import DictConfig, OmegaConf
 from typing_extensions import TypedDict
 
+from ablate.config import is_below, place
 from ablate.config.screen import is_combinations
 from ablate.config.study import Levels
 from ablate.errors import UserError
@@ -243,16 +244,6 @@ def short_names(factors: Iterable[str]) -> dict[str, str]:
     return names
 
 
-def place(factor: str) -> str:
-    """Return the config key of a factor: model.norm for model/norm, or the part after an @."""
-    return factor.rpartition("@")[2].replace("/", ".")
-
-
-def is_below(key: str, nodes: Iterable[str]) -> bool:
-    """Return whether a dotted config key is one of the nodes, or below one of them."""
-    return f"{key}.".startswith(tuple(f"{node}." for node in nodes))
-
-
 def cut(text: str, longest: int) -> str:
     """Return a text, cut to at most `longest` characters.
 
@@ -278,7 +269,7 @@ def say(named: Levels) -> str:
     return " ".join(words) or "single"
 
 
-def levels(config: DictConfig, node: Any = None, *, nuisance: bool = False) -> Levels:
+def levels(config: DictConfig, *, nuisance: bool = False) -> Levels:
     """Return the level of each factor of the study; without a study, of each override.
 
     A level is plain data. For a config group, the level is the name of the chosen option (or a list
@@ -288,7 +279,6 @@ def levels(config: DictConfig, node: Any = None, *, nuisance: bool = False) -> L
 
     Args:
         config: the config of a run.
-        node: Hydra's node in the config of a run in a sweep; by default, the node of this process.
         nuisance: whether to add the overridden nuisance parameters of a study, such as a learning
             rate that is being tuned.
     """
@@ -296,21 +286,19 @@ def levels(config: DictConfig, node: Any = None, *, nuisance: bool = False) -> L
         from ablate.config.combinations import levels_of  # imports NumPy
 
         return levels_of(config)
-    node = node or hydra_node()
-    words = () if node is None else node.overrides.task
+    from ablate.config.settle import hydra_node  # slow to import
+
+    node = hydra_node(config)
+    words = [] if node is None else node.overrides.task
     keys = [key for word in words if makes_arms(key := word.lstrip("+~").partition("=")[0])]
     if (study := config.study) is not None:
         free = [*study.nuisance, *([study.tune.key] if study.tune else [])] if nuisance else []
         keys = [*study.factors, *(key for key in keys if key in free)]
-    return _levels(config, keys, node)
-
-
-def _levels(config: DictConfig, factors: Iterable[str], node: Any) -> Levels:
-    chosen, given, by_factor = choices(node), _given(node), {}
-    for factor in factors:
+    chosen, nodes, by_factor = choices(node), _nodes(words), {}
+    for factor in keys:
         value = OmegaConf.select(config, place(factor))
-        if factor in given and OmegaConf.is_dict(value):
-            value = given[factor]
+        if factor in nodes and OmegaConf.is_dict(value):
+            value = nodes[factor]
         elif factor in chosen:
             value = chosen[factor]
         elif OmegaConf.is_config(value):
@@ -320,48 +308,23 @@ def _levels(config: DictConfig, factors: Iterable[str], node: Any) -> Levels:
     return plain
 
 
-def _given(node: Any) -> Levels:
-    """Return the overridden values of a run that are lists or mappings, by key.
+def _nodes(overrides: Iterable[str]) -> Levels:
+    """Return the values of overrides that are lists or mappings, by key.
 
     These overrides are parsed here, because Hydra's record of the chosen options
     (hydra.runtime.choices) does not contain options that were chosen as a list.
-
-    Args:
-        node: Hydra's node in the config of the run, or None.
     """
     from hydra.core.override_parser.overrides_parser import OverridesParser  # slow to import
 
-    words = () if node is None else node.overrides.task
-    given = OverridesParser.create().parse_overrides(
-        [w for w in words if re.search(r"=.*[\[{]", w)]
-    )
-    values = {override.key_or_group: override.value() for override in given}
-    return {name: value for name, value in values.items() if isinstance(value, list | dict)}
+    words = [word for word in overrides if re.search(r"=.*[\[{]", word)]
+    parsed = OverridesParser.create().parse_overrides(words)
+    values = {override.key_or_group: override.value() for override in parsed}
+    return {key: value for key, value in values.items() if isinstance(value, list | dict)}
 
 
-def hydra_node() -> Any:
-    """Return Hydra's node in the config of this process; None if Hydra has not started a run."""
-    from hydra.core.hydra_config import HydraConfig  # slow to import
-
-    return HydraConfig.get() if HydraConfig.initialized() else None
-
-
-def is_swept() -> bool:
-    """Return whether this run is part of a sweep."""
-    from hydra.types import RunMode
-
-    node = hydra_node()
-    return node is not None and node.mode == RunMode.MULTIRUN
-
-
-def choices(node: Any = None) -> dict[str, str | None]:
-    """Return the chosen option of every config group.
-
-    Args:
-        node: Hydra's node in the config of a run; by default, the node of this process.
-    """
-    node = node or hydra_node()
-    chosen: dict[str, str | None] = dict(node.runtime.choices) if node is not None else {}
+def choices(node: Any) -> dict[str, str | None]:
+    """Return the chosen option of every config group, given Hydra's node of a config, or None."""
+    chosen = {} if node is None else node.runtime.choices
     return {group: level for group, level in chosen.items() if not group.startswith("hydra/")}
 
 

@@ -27,7 +27,9 @@ from omegaconf import DictConfig, OmegaConf
 
 from ablate.errors import UserError, rank, say_once
 from ablate.record import files, identity
-from ablate.record.results import RESULT, Fingerprints, Result, read_result
+from ablate.record.results import IDENTITY, RESULT, Fingerprints, Result, read_result
+
+TESTS = "tests"  # folder of the evaluations in the folder of a training run
 
 
 class RecordFolder:
@@ -39,8 +41,7 @@ class RecordFolder:
     has no result.
     """
 
-    kept: tuple[str, ...] = ("identity.json",)
-    lasting: tuple[str, ...] = ()  # names that stay in the folder when its run begins again
+    kept: tuple[str, ...] = (IDENTITY,)
 
     def __init__(self, parent: Path, parts: identity.Parts) -> None:
         self.parts = parts
@@ -70,15 +71,15 @@ class RecordFolder:
             self.write_identity()
 
     def clear(self) -> None:
-        """Create the folder if necessary, and remove its content except the names in `lasting`."""
+        """Create the folder if necessary, and remove its content except the evaluations in it."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for path in self.folder.iterdir():
-            if path.name not in self.lasting:
+            if path.name != TESTS:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def write_identity(self) -> None:
         """Write identity.json with the identity and the values from which it was computed."""
-        files.write_json(self.folder / "identity.json", {"identity": self.identity, **self.parts})
+        files.write_json(self.folder / IDENTITY, {"identity": self.identity, **self.parts})
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -141,13 +142,13 @@ class EvaluationRecord(RecordFolder):
                         the evaluation has ended
     """
 
-    kept = ("identity.json", "*.hyp", "*.stats.npz")
+    kept = (IDENTITY, "*.hyp", "*.stats.npz")
 
     def __init__(
         self, config: DictConfig, training: RecordFolder, tests: Mapping[str, str]
     ) -> None:
         parts = identity.evaluation_parts(config, training.identity, tests)
-        super().__init__(training.folder / "tests", parts)
+        super().__init__(training.folder / TESTS, parts)
 
     def keep(
         self,
@@ -166,12 +167,11 @@ class EvaluationRecord(RecordFolder):
         """
         if not self.writes:
             return
-        arrays = dict(statistics)
         if groups is not None:
-            arrays["groups"] = np.unique(list(groups), return_inverse=True)[1]
+            statistics = {**statistics, "groups": np.unique([*groups], return_inverse=True)[1]}
         if lines:
             files.write_text(self.folder / f"{split}.hyp", "".join(f"{line}\n" for line in lines))
-        files.write_arrays(self.folder / f"{split}.stats.npz", arrays)
+        files.write_arrays(self.folder / f"{split}.stats.npz", statistics)
 
 
 class Record(RecordFolder):
@@ -183,8 +183,7 @@ class Record(RecordFolder):
     digest.
     """
 
-    kept = ("identity.json", "config.yaml", "environment.json", "metrics.jsonl", "tokenizer/*.json")
-    lasting = ("tests",)
+    kept = (IDENTITY, "config.yaml", "environment.json", "metrics.jsonl", "tokenizer/*.json")
 
     def __init__(self, config: DictConfig, text: Fingerprints, weights: str) -> None:
         self.results = Path(config.paths.results)
@@ -292,8 +291,7 @@ class Record(RecordFolder):
         """Write result.json of training, return its content, and remove the checkpoints, which are
         no longer needed.
         """
-        more = {"seed": self.config.seed, "weights": self.weights_digest, **more}
-        result = super().finish(status, metrics, **more)
+        result = super().finish(status, metrics, weights=self.weights_digest, **more)
         self.drop_checkpoints()
         return result
 

@@ -24,7 +24,7 @@ from typing import Any, cast
 from filelock import FileLock
 from omegaconf import DictConfig, read_write
 
-from ablate.config import PACKAGE, SMOKE, catalogue_root, leaves
+from ablate.config import PACKAGE, SMOKE, catalogue_root, is_below, leaves, place
 from ablate.config.labels import stored_labels
 from ablate.config.screen import changed_keys, is_combinations, variants
 from ablate.errors import UserError
@@ -47,7 +47,7 @@ from ablate.record.identity import (
     source_commit,
     source_hashes,
 )
-from ablate.record.results import SEEDS, is_below, place
+from ablate.record.results import SEEDS
 from ablate.sweep.cell import Cell, config_dirs
 from ablate.sweep.compose import PlannedSweep
 from ablate.sweep.runs import all_arms, check_sweep

@@ -158,7 +158,7 @@ class Cell:
     @cached_property
     def levels(self) -> Levels:
         """The level (option or value) of each factor of the study in this run, by config key."""
-        return levels(self.arm, self.arm.hydra)
+        return levels(self.arm)
 
     @property
     def argv(self) -> list[str]:
@@ -240,7 +240,7 @@ def write_outcome(cell: Cell, outcome: results.Result) -> None:
     about: Any = {
         "cell": cell.number,
         "seed": config.seed,
-        "levels": levels(config, config.hydra),
+        "levels": levels(config),
         "overrides": list(cell.overrides),
     }
     if config.study is not None:

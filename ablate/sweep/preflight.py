@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from omegaconf import DictConfig, OmegaConf
 
-from ablate.config import leaves
+from ablate.config import is_below, leaves, place
 from ablate.config.screen import FACTOR
 from ablate.config.study import Levels, Study
 from ablate.data import EOS, PAD
@@ -32,7 +32,7 @@ from ablate.model.residual import Residual
 from ablate.observe import NAMES
 from ablate.optimizer import make_optimizer
 from ablate.process import seed_dropout, seed_of
-from ablate.record.results import SEEDS, Fingerprints, is_below, key, place
+from ablate.record.results import SEEDS, Fingerprints, key
 from ablate.record.training import Record
 from ablate.sweep.cell import Cell, Overrides, first_of_each, plain_study, without_seed
 from ablate.sweep.compose import Checked, check_apart

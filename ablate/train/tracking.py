@@ -25,10 +25,11 @@ from pytorch_lightning.trainer.states import TrainerFn
 from pytorch_lightning.utilities import rank_zero_only
 
 from ablate.config.labels import arm_label
+from ablate.config.settle import hydra_node, is_swept
 from ablate.data.batching import Batch
 from ablate.data.module import TextData
 from ablate.errors import UserError, class_and_line, say_once
-from ablate.record.results import Result, choices, cut, hydra_node, is_swept, levels, say
+from ablate.record.results import Result, choices, cut, levels, say
 from ablate.record.training import Record
 from ablate.train.job import READ, Job
 from ablate.train.module import Training
@@ -303,10 +304,10 @@ def folder_of_loggers(record: Record) -> Path:
     """Return the folder in which loggers write: that of the run; in a sweep, a folder with the
     title of the run in the folder of the sweep.
     """
-    if not is_swept():
+    if not is_swept(record.config):
         return record.folder
     title = run_title(record.config).replace("/", "-")
-    return Path(hydra_node().sweep.dir, LOGGED, title)
+    return Path(hydra_node(record.config).sweep.dir, LOGGED, title)
 
 
 def run_title(config: DictConfig, prefix: str | None = None) -> str:
@@ -332,7 +333,7 @@ def hyperparameters(record: Record) -> dict[str, object]:
         "seed": record.config.seed,
         "config": OmegaConf.to_container(record.config, resolve=True),
         "record": {
-            "choices": choices(),
+            "choices": choices(hydra_node(record.config)),
             "identity": tested.identity,
             "training": record.identity,
             **{key: record.parts[key] for key in ("data", "device", "libraries")},

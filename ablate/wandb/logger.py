@@ -15,7 +15,8 @@ from pytorch_lightning.loggers import WandbLogger
 from pytorch_lightning.utilities import rank_zero_only
 
 from ablate.config.limits import OneOf, Range
-from ablate.record.results import Result, is_swept, levels, say
+from ablate.config.settle import is_swept
+from ablate.record.results import Result, levels, say
 from ablate.record.training import Record
 from ablate.train.module import Training
 from ablate.train.tracking import RunLogger, run_title
@@ -83,12 +84,13 @@ class WandbRun(WandbLogger, RunLogger):
         config = record.config
         identity = (record.evaluation if config.probe is None else record).identity
         claims = [claim.id for claim in (config.study or {}).get("claims", [])]
+        title = run_title(config, self.title)
         self._experiment = run = start(
             self.wanted,
             record.folder,
             identity,
             goes_on=record.resumed,
-            name=run_title(config, self.title) if is_swept() else self.title or run_title(config),
+            name=title if is_swept(config) else self.title or title,
             **init_args(self.names, config.name, say(levels(config)), claims),
         )
         run.define_metric(STEP)
