@@ -261,16 +261,11 @@ class _Table:
         """
         if not self.question.design:
             return {}
-        design: combinations.Combinations = {
-            "recipes": len(self.frame),
-            "repeated": 0,
-            "drawn_with": 0,
-            "levels": {f: {str(x): {} for x in self._ordered(f)} for f in self.arm_columns},
-            "rate": None,
-            "excluded": [],
-        }
-        combinations.check(design)
-        return {"design": combinations.DESIGN, **design}
+        levels: Row = {f: {str(x): {} for x in self._ordered(f)} for f in self.arm_columns}
+        design = {"design": combinations.DESIGN, "recipes": len(self.frame), "levels": levels}
+        complete: Any = study.USUAL[study.Study] | design
+        combinations.check(complete)
+        return design
 
     def _ordered(self, factor: str) -> list[object]:
         first = [_first(claim, self.arm_columns) for claim in self.question.claims]

@@ -21,7 +21,7 @@ from ablate.config.combinations import (
     recipes,
     sizes,
 )
-from ablate.config.study import Levels, Question
+from ablate.config.study import USUAL, Levels, Question, Study
 from ablate.evidence.folder import Evidence, in_blocks
 from ablate.evidence.outcome import Reason, Run, reason, value
 from ablate.metric import metric_of
@@ -58,10 +58,8 @@ class Scored(NamedTuple):
 
 def design_of(evidence: Evidence) -> Combinations:
     """Return the design of a study of combinations."""
-    study: Any = evidence.study
-    usual: Any = {"repeated": 0, "drawn_with": 0, "rate": None, "excluded": []}
-    given = {key: study[key] for key in Combinations.__annotations__ if key in study}
-    return cast(Combinations, usual | given)
+    study = USUAL[Study] | cast(dict[str, Any], evidence.study)
+    return cast(Combinations, {key: study[key] for key in Combinations.__annotations__})
 
 
 def scored(metric: str, better: str, design: Combinations, evidence: Evidence) -> Scored:

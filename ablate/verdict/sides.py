@@ -20,23 +20,21 @@ from typing import Any
 
 import numpy as np
 
+from ablate.config import is_below, place
 from ablate.config.labels import arm_label
 from ablate.config.screen import FACTOR
 from ablate.config.study import Levels, Question, Study
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import Reason, Run, TableClaim, reason
-from ablate.record.results import key, say
+from ablate.record.results import WITHOUT_EFFECT, key, say
 from ablate.stats import means
 from ablate.stats.means import MeanDifference
 
 # keys of overrides that change no result, and the seed
-BESIDE = frozenset(
-    (
-        *("seed", "name", "contest", "n_jobs", "without", "without_runs", "part", "fresh"),
-        *("logger", "study", "paths", "trust", "engine", "hydra", "experiment", "trainer.devices"),
-        *("budget.seeds", "trainer.enable_progress_bar", "checkpoint.save_every"),
-    )
+BESIDE = (
+    *(*WITHOUT_EFFECT, "seed", "without_runs", "part", "hydra", "experiment", "budget.seeds"),
+    *("checkpoint.save_every", "trainer.devices", "trainer.enable_progress_bar"),
 )
 RATE = "lr"  # last part of the config key of a learning rate
 Words = dict[str, list[str]]  # the values of each key
@@ -347,8 +345,8 @@ def _overrides(runs: Iterable[Run], excluded_keys: set[str]) -> Words:
     for run in runs:
         for word in words_of(run["command"]):
             key, equals, value = word.lstrip("+").partition("=")
-            outside = {key, key.partition(".")[0], key.partition("/")[0]} & BESIDE
-            if (equals or word.startswith("~")) and key not in excluded_keys and not outside:
+            counts = key not in excluded_keys and not is_below(place(key), BESIDE)
+            if counts and (equals or word.startswith("~")):
                 values.setdefault(key, set()).add(value)
     return {key: sorted(of_key) for key, of_key in values.items()}
 
