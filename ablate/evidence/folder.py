@@ -213,8 +213,8 @@ def _write_statistics(
 
     The file has an array of shape (sentences, runs, statistics) for each split, in the smallest
     integer type, or in single precision for blocks. The runs of a sentence are adjacent, because
-    LZMA compresses this order well. If runs have different numbers of sentences in a split, there
-    is an array for each number.
+    this order is compressed well. If runs have different numbers of sentences in a split, there is
+    an array for each number.
 
     Args:
         path: the file.

@@ -14,19 +14,15 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from filelock import FileLock, Timeout
 from pydantic_core import to_jsonable_python
 
 from ablate.errors import UserError
 
-if TYPE_CHECKING:
-    import numpy as np
-
 WANDB = "wandb"  # W&B's folder: its logs are links to other folders, and only W&B reads them
 SEAL, SEAL_DIGITS = "seal", 64
-COLUMNS = 100  # maximum width of a line of JSON
 
 
 def check_links(folder: Path, within: Path) -> None:
@@ -54,16 +50,15 @@ def lies_in(path: Path, folder: Path) -> bool:
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
-def write_arrays(path: Path, arrays: "dict[str, np.ndarray]") -> None:
-    """Write named arrays as an .npz file, atomically and with reproducible bytes."""
+def write_arrays(path: Path, arrays: dict[str, Any]) -> None:
+    """Write named arrays as an .npz file, atomically.
+
+    The file contains no date, so the same arrays give the same bytes.
+    """
     import numpy as np  # readers of verdicts do not need it
 
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_LZMA) as file:
-        for name, array in arrays.items():
-            # a member that is opened for writing has no date, so the bytes are reproducible
-            with file.open(f"{name}.npy", "w") as member:
-                np.lib.format.write_array(member, array, allow_pickle=False)
+    np.savez_compressed(packed, **arrays)
     write_bytes(path, packed.getvalue())
 
 
@@ -218,26 +213,8 @@ def append_line(path: Path, line: str) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write plain data as JSON, atomically; NaN and infinities become null.
-
-    Objects and lists that fit on one line are written on one line.
-    """
-    write_text(path, _indented(finite(value), "") + "\n")
-
-
-def _indented(value: Any, margin: str, key: str = "") -> str:
-    line = key + json.dumps(value, allow_nan=False)
-    if len(margin) + len(line) < COLUMNS or not isinstance(value, dict | list):
-        return line
-    inner = margin + " "
-    if isinstance(value, dict):
-        items = [_indented(item, inner, f"{json.dumps(name)}: ") for name, item in value.items()]
-        opening, closing = "{}"
-    else:
-        items = [_indented(item, inner) for item in value]
-        opening, closing = "[]"
-    body = f",\n{inner}".join(items)
-    return f"{key}{opening}\n{inner}{body}\n{margin}{closing}"
+    """Write plain data as JSON, atomically; NaN and infinities become null."""
+    write_text(path, json.dumps(finite(value), indent=1) + "\n")
 
 
 def finite(value: Any) -> Any:
