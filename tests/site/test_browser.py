@@ -11,38 +11,38 @@ PAGES = (
     *("claims/preln_solves_gradient_problem.html", "documents/transformer-notes.html"),
     *("experiments/preln_vs_postln.html", "experiments/worked_examples.html"),
 )
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("site")]
+EXECUTABLE = next(filter(None, map(shutil.which, BROWSERS)), None)
+playwright = pytest.importorskip("playwright.sync_api")
+axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("site"),
+    pytest.mark.skipif(EXECUTABLE is None, reason="no Chromium is installed"),
+]
 
 
 @pytest.fixture(scope="module")
 def browser():
     """A Chromium without a window."""
-    playwright = pytest.importorskip("playwright.sync_api")
-    executable = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if executable is None:
-        pytest.skip("no Chromium is installed")
     with playwright.sync_playwright() as tools:
-        started = tools.chromium.launch(executable_path=executable, args=FLAGS)
+        started = tools.chromium.launch(executable_path=EXECUTABLE, args=FLAGS)
         yield started
         started.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_fits_its_window_and_keeps_to_the_rules_of_accessibility(
-    browser, committed, name, scheme
-):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+def test_pages_fit_their_window_and_keep_to_the_rules_of_accessibility(browser, committed, scheme):
     wrong = []
     page = browser.new_page(viewport={"width": 390, "height": 900}, color_scheme=scheme)
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("request", lambda asked: wrong.extend([asked.url][: asked.url[:5] != "file:"]))
-    page.goto((committed / name).as_uri())
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    # without its own copies of the styles: a page that is opened from disk cannot fetch them
-    violations = axe.Axe().run(page, options={"preload": False}).response["violations"]
-    assert not [(rule["id"], rule["nodes"][0]["html"]) for rule in violations]
-    assert not wrong
+    for name in PAGES:
+        page.goto((committed / name).as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
+        # without its own copies of the styles: a page opened from disk cannot fetch them
+        violations = axe.Axe().run(page, options={"preload": False}).response["violations"]
+        assert not [(rule["id"], rule["nodes"][0]["html"]) for rule in violations], name
+        assert not wrong, name
     page.close()
 
 
