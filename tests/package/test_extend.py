@@ -27,10 +27,10 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_every_example_trains(folder, command, small):
-    options = sorted(path.relative_to(folder / "conf") for path in folder.rglob("*.yaml"))
+    options = sorted(path.relative_to(folder / "mine/conf") for path in folder.rglob("*.yaml"))
     words = [f"{path.parent.as_posix()}=mine" for path in options]
     assert len(words) == 6
-    status, out, error = command("--config-dir", "conf", *small, *words)
+    status, out, error = command("--config-dir", "mine/conf", *small, *words)
     assert status == 0, error
     assert "test/mine" in out
     (log,) = (folder.parent / "results/runs").glob("*/metrics.jsonl")
@@ -39,7 +39,7 @@ def test_every_example_trains(folder, command, small):
 
 @pytest.mark.parametrize("option", ["model/position=mine", "optimizer=mine"])
 def test_examples_that_are_said_to_keep_the_laws_do(folder, option):
-    laws = [law for law in checks(folder / "conf") if str(law.option) == option]
+    laws = [law for law in checks(folder / "mine/conf") if str(law.option) == option]
     assert len(laws) >= 5
     for law in laws:
         law()
