@@ -104,17 +104,24 @@ def pytest_collection_finish():
     gc.set_threshold(20_000, 20, 20)
 
 
-def ours(repo):
-    """Return whether all configs of a repository of Hydra are those of the project."""
+def place(repo):
+    """Return where a repository reads its configs, as text; "" unless all are of the project."""
     from ablate.config import option_folders
 
-    places = {*map(str, option_folders())}
-    return all(s.scheme() != "file" or s.path in places for s in repo.get_sources())
+    sources = repo.get_sources()
+    if id(sources) not in _places:
+        folders = {*map(str, option_folders())}
+        fixed = all(s.scheme() != "file" or s.path in folders for s in sources)
+        _places[id(sources)] = str(sources) if fixed else "", sources
+    return _places[id(sources)][0]
+
+
+_places = {}  # with the lists of sources, so that no other list gets the id of one of them
 
 
 def origin(repo):
     """Return where a repository reads its configs, and whether it leaves out studies."""
-    return type(repo.delegate).__name__, repo.get_sources()
+    return type(repo.delegate).__name__, place(repo)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -130,15 +137,14 @@ def files_read_once():
     loaded, parsed = {}, {}
 
     def load_once(self, config_path):
-        key = str((self.get_sources(), config_path))
-        if key not in loaded or not ours(self):
+        key = place(self), config_path
+        if key not in loaded or not place(self):
             loaded[key] = pickle.dumps(load(self, config_path))
         return pickle.loads(loaded[key])
 
     def put_once(self, default, repo):
-        chosen = default.config_path, default.package, default.primary
-        key = str((origin(repo), chosen))
-        if key not in loaded or not ours(repo):
+        key = origin(repo), default.config_path, default.package, default.primary
+        if key not in loaded or not place(repo):
             loaded[key] = pickle.dumps(put(self, default, repo))
         return pickle.loads(loaded[key])
 
@@ -167,14 +173,22 @@ def folders_sought_once():
     from ablate.config import CONF
 
     is_group, fixed = FileConfigSource.is_group, str(CONF.parent)
+    exists, existing = ConfigRepository.group_exists, {}
     sought = functools.cache(lambda path, group: is_group(FileConfigSource("", path), group))
     described = functools.cache(lambda **of: OmegaConf.structured(ConfigSourceInfo(**of)))
 
     def seek_once(self, group):
         return sought(self.path, group) if self.path.startswith(fixed) else is_group(self, group)
 
+    def exists_once(self, config_path):
+        key = place(self), config_path
+        if key not in existing or not place(self):
+            existing[key] = exists(self, config_path)
+        return existing[key]
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(FileConfigSource, "is_group", seek_once)
+        patch.setattr(ConfigRepository, "group_exists", exists_once)
         patch.setattr(config_loader_impl, "ConfigSourceInfo", described)
         yield
 
@@ -208,14 +222,14 @@ def merged_once(files_read_once):
     def find_once(repo, config_name, overrides_list, **how):
         given = defaults_list.Overrides(repo, overrides_list)
         choices = given.override_choices, given.append_group_defaults, given.deletions
-        key = str((origin(repo), config_name, choices, how))
-        if key not in listed or not ours(repo):
+        key = origin(repo), config_name, str((choices, how))
+        if key not in listed or not place(repo):
             listed[key] = find(repo, config_name, overrides_list, **how)
         return dataclasses.replace(listed[key], config_overrides=given.config_overrides)
 
     def merge_once(self, defaults, repo):
-        key = str((origin(repo), defaults))
-        if key not in merged or not ours(repo):
+        key = origin(repo), str(defaults)
+        if key not in merged or not place(repo):
             with pytest.MonkeyPatch.context() as late:  # parents are set once, for all files
                 late.setattr(base.Box, "_re_parent", lambda self: None)
                 config = merge(self, defaults, repo)

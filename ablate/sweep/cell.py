@@ -6,9 +6,9 @@ the lock of its training, so no other process, of this or another sweep, trains 
 If the process dies, the operating system releases the lock.
 """
 
-import copy
 import json
 import os
+import pickle
 import re
 import signal
 import sys
@@ -23,7 +23,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.core.utils import run_job, setup_globals
 from hydra.types import HydraContext
-from omegaconf import Container, DictConfig, OmegaConf, open_dict, read_write
+from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from ablate.config.study import Levels, Study
 from ablate.engine import (
@@ -73,7 +73,7 @@ class Cell:
     @property
     def config(self) -> DictConfig:
         """A new copy of the config of this run, with Hydra's node."""
-        return self._copy({})
+        return self._copy()
 
     @property
     def seed(self) -> int:
@@ -90,54 +90,40 @@ class Cell:
         """Return the config of the run without Hydra's node, as the function that trains receives
         it.
         """
-        return self._without_hydra({})
-
-    def run_config(self) -> DictConfig:
-        """Return the config for the checks of a single run: without Hydra's node, and with a study
-        that has no claims, no nuisance parameters, and only the variant of this run.
-
-        The study of a screen has a claim and a variant for each arm. Copying and checking all of
-        them once per arm took most of the time before the first run. Claims with interpolations
-        stay, because their values are checked for every run.
-        """
-        study = self.arm.get("study")
-        if study is None or "${" in f"{study.claims} {study.screen}":
-            return self.task_config()
-        empty = OmegaConf.create
-        replaced: dict[int, Container] = {
-            id(study.claims): empty([]),
-            id(study.nuisance): empty([]),
-        }
-        if study.screen is not None:
-            variants, name = study.screen.variants, str(self.arm.variant)
-            variant = {name: copy.deepcopy(variants[name])} if name in variants else {}
-            replaced |= {id(study.screen.claims): empty(), id(variants): empty(variant)}
-        return self._without_hydra(replaced)
-
-    def bare_config(self) -> DictConfig:
-        """Return the config without the study and Hydra's node, which do not affect the results of
-        the run.
-        """
-        study = self.arm.get("study")
-        config = self._without_hydra({id(study): OmegaConf.create()} if study is not None else {})
-        config.study = None
-        return config
-
-    def _without_hydra(self, replaced: dict[int, Container]) -> DictConfig:
-        config = self._copy(replaced)
+        config = self._copy()
         OmegaConf.set_readonly(config, False)
         with open_dict(config):
             del config["hydra"]
         return config
 
-    def _copy(self, replaced: dict[int, Container]) -> DictConfig:
-        """Return a copy of the arm's config with the number and the overrides of this run.
+    def run_config(self) -> DictConfig:
+        """Return the config for the checks of a single run: without Hydra's node, and with a study
+        that has no claims, no nuisance parameters, and only the variant of this run.
 
-        Args:
-            replaced: nodes that take the place of other nodes, by the id of the other node.
+        The study of a screen has a claim and a variant for each arm. Checking all of them once per
+        arm took most of the time before the first run. Claims with interpolations stay, because
+        their values are checked for every run.
         """
-        # `copy.deepcopy` takes a node from this argument rather than copying it
-        config = copy.deepcopy(self.arm, {**replaced})
+        config = self.task_config()
+        study = config.get("study")
+        if study is not None and "${" not in f"{study.claims} {study.screen}":
+            study.claims, study.nuisance = [], []
+            if study.screen is not None:
+                variant = OmegaConf.masked_copy(study.screen.variants, str(config.variant))
+                study.screen.claims, study.screen.variants = {}, variant
+        return config
+
+    def bare_config(self) -> DictConfig:
+        """Return the config without the study and Hydra's node, which do not affect the results of
+        the run.
+        """
+        config = self.task_config()
+        config.study = None
+        return config
+
+    def _copy(self) -> DictConfig:
+        """Return a copy of the arm's config with the number and the overrides of this run."""
+        config: DictConfig = pickle.loads(pickle.dumps(self.arm))  # faster than copy.deepcopy
         node = config.hydra  # Hydra makes this node read-only once a run of the arm has started
         parsed = [_parse(word) for word in self.overrides]
         differing = {*self.overrides}.symmetric_difference(node.overrides.task)

@@ -89,12 +89,12 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
         kept = _kept_bytes(built[cell.number].model) * (2 if job.short else 1)
         needed += kept * count.pop(id(cell.arm), 0)
     # the arms of an exploratory study are what the command says, whatever else differs with them
-    if cells and (study := cells[0].config.study) is not None and not study.exploratory:
+    if cells and (study := cells[0].arm.study) is not None and not study.exploratory:
         check_arms(arms, plain_study(cells[0].config), built)
     if cells:
         largest = max(_kept_bytes(arm.model) for arm in built.values())
         needed += STATES_WHILE_TRAINING * largest
-        _check_disk_space(Path(cells[0].config.paths.results), needed)
+        _check_disk_space(Path(cells[0].arm.paths.results), needed)
     data = {text: data.fingerprints for text, data in builder.data.items()}
     return Checked(data, {number: arm.job for number, arm in built.items()})
 
@@ -213,7 +213,7 @@ def check_arms(cells: list[Cell], study: Study, built: Mapping[int, Built]) -> N
     _check_metrics(arms, study, built)
     _check_fixed(arms, study)
     compared = study["expect"] == "different" and not study.get("design")
-    if compared and cells[0].config.probe is None:
+    if compared and cells[0].arm.probe is None:
         _check_training(arms, study, built)
 
 

@@ -19,7 +19,8 @@ def by_hand():
     return count_by_hand(SIZES)
 
 
-@pytest.mark.parametrize("case", ["", pytest.param("optimizer=muon", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["", "optimizer=muon"])
 def test_a_language_model_launches_few_kernels_and_never_waits(by_hand, case, tmp_path):
     counted = count_ablate(str(tmp_path), SIZES, *filter(None, [case])).operations
     assert by_hand.kernels > 200  # else the counter sees too little
