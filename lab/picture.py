@@ -16,6 +16,7 @@ from ablate.record.files import write_text
 from ablate.report.draw import INK, curve_table, style, svg
 from ablate.verdict.stored import read_verdict
 from ablate.verdict.types import Entry
+from ablate.words.answer import short_answer
 
 FOLDER = Path(__file__).parents[1] / "experiments" / "preln_vs_postln"
 PICTURE = Path("docs/images/first_answer.svg")
@@ -35,7 +36,7 @@ def picture() -> Figure:
         curves, differences = figure.subplots(1, 2, width_ratios=(1, 1.05))
         _draw_training(curves, evidence, claim)
         _draw_differences(differences, claim)
-        answer = f"Verdict: {claim['verdict']}, {claim['grade']}"
+        answer = f"Verdict: {short_answer(claim, claim).lower()}"
         figure.suptitle(f"Claim: {claim['statement']}\n{answer}", weight="bold", fontsize=10.5)
     return figure
 

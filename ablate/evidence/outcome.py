@@ -296,8 +296,8 @@ def by_label(runs: list[Run]) -> dict[str, list[Run]]:
 
 def rows(runs: list[Run], asked: Collection[str] = ()) -> list[Row]:
     """Return a row per arm, with text by column: number of seeds, mean and standard deviation of
-    the metrics in `COLUMNS`, of the metrics of claims (`asked`) and of probes, status counts,
-    parameters, and median seconds.
+    the metrics in `COLUMNS`, of the metrics of claims (`asked`) and of probes, learning rates,
+    status counts, parameters, and median seconds.
     """
     ended = [run for run in runs if run["status"] != "failed"]
     usual = [*COLUMNS, *sorted(metric for metric in asked if not metric.startswith(PROBE))]
@@ -314,6 +314,8 @@ def _row(arm: str, members: list[Run], metrics: list[str], counted: list[str]) -
     for metric in metrics:
         measured = spread(ended, metric)
         row[metric] = metric_of(metric).spread(**measured) if measured else NOTHING
+    rates = sorted({run["rate"] for run in members if "rate" in run})
+    row["learning rate"] = ", ".join(f"{rate:g}" for rate in rates) or NOTHING
     row |= {status: str(sum(run["status"] == status for run in members)) for status in counted}
     row["reused"] = str(sum(run["reused"] for run in ended))
     row["parameters"] = f"{max((r['metrics'].get('parameters') or 0 for r in ended), default=0):,}"

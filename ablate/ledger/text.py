@@ -25,7 +25,7 @@ from ablate.ledger.verdicts import (
 )
 from ablate.phrases import MARKS
 from ablate.verdict.types import INCONCLUSIVE
-from ablate.words.answer import evidence_line, graded
+from ablate.words.answer import evidence_line, graded, short_answer
 
 TESTED = "tested"
 UNCERTAIN = "may be chance, because the ledger has so many tests (Holm)"
@@ -175,7 +175,7 @@ def lines(entries: Sequence[Entry]) -> Iterator[Text]:
     decide it. The verdicts on a single claim follow.
     """
     for entry in entries:
-        state = f"{MARKS[entry.verdict].letter} {short_answer(entry.headline)}"
+        state = f"{MARKS[entry.verdict].letter} {answer_of(entry.headline)}"
         deciding = dict.fromkeys(finding.experiment for finding in entry.headline.deciding)
         line = Text(f"{state}  {entry.claim.id}  {entry.claim.statement}")
         if deciding:
@@ -186,7 +186,7 @@ def lines(entries: Sequence[Entry]) -> Iterator[Text]:
         yield from (Text(f"    {text}", style="dim") for text in _below(entries[0]))
 
 
-def short_answer(headline: Headline) -> str:
+def answer_of(headline: Headline) -> str:
     """Return the headline of a claim with its reason. If not every setting has this verdict, the
     number of settings by verdict follows, and why these verdicts do not decide: "undecided
     (settings: 2 supported, 1 not tested)".
@@ -229,7 +229,7 @@ def _line(entry: Entry, finding: Finding) -> str:
     parts += [f"fresh seeds: {finding.replication['replication']}"] if finding.replication else []
     if finding.corrected == INCONCLUSIVE != finding.verdict:
         parts += [UNCERTAIN]
-    verdict = f"{graded(finding.verdict, answer['grade'])}. {evidence_line(answer, answer)}"
+    verdict = f"{short_answer(answer, answer)}. {evidence_line(answer, answer)}"
     asked = answer["statement"].rstrip(".")
     sentence = "" if asked == entry.claim.statement.rstrip(".") else f"{asked}: "
     return f"{sentence}{verdict} ({', '.join(filter(None, parts))})"

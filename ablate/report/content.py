@@ -42,7 +42,7 @@ from ablate.verdict.kinds import kind_of
 from ablate.verdict.sides import words_of
 from ablate.verdict.stored import at_each_budget
 from ablate.verdict.types import INCONCLUSIVE, Combined, CombinedChange, Entry, Verdict
-from ablate.words.answer import claim_metric, direction, graded, seeds_needed, short_answer, unit_of
+from ablate.words.answer import claim_metric, direction, seeds_needed, short_answer, unit_of
 from ablate.words.reasons import caveat_text, regime, scope_sentence
 
 FIGURES = ("gains", "effects", "combined", "curves")  # the first of them is named
@@ -105,24 +105,25 @@ def next_runs(evidence: Evidence, verdict: Verdict, folder: object = "FOLDER") -
     therefore trains new seeds alone, unless the verdict is exploratory already.
     """
     study = evidence.study
-    undecided = [claim for claim in verdict["claims"] if claim["verdict"] == INCONCLUSIVE]
-    needed = max((n for claim in undecided if (n := seeds_needed(claim))), default=0)
+    claims = verdict["claims"]
+    undecided = [claim for claim in claims if claim["verdict"] == INCONCLUSIVE]
+    needs = {claims.index(claim) + 1: n for claim in undecided if (n := seeds_needed(claim))}
     problems = {x["problem"]["code"] for x in undecided if x["metric"] == SLOW and "problem" in x}
     too_short = study.get("exploratory") and problems & {"nothing_learned", "too_few_learned"}
     given = words_of(evidence.registration.get("command", ""))[3:]  # after python -m ablate
     if too_short:
         advice = "The loss falls before BLEU rises: train more steps, or compare by the loss:"
         return f"{advice}\n\n    {code(f'ablate compare {folder} --metric test/nll')}"
-    if not needed or not given or "combined" in verdict:
+    if not needs or not given or "combined" in verdict:
         return ""
+    needed = max(needs.values())
+    each = listed([f"claim {number} ({n:,})" for number, n in needs.items()])
+    advice = f"These runs have {study['seeds']} seeds; more may decide {each}."
     fresh = [f"seed=range({needed})"]
     if study.get("exploratory"):
-        advice = (
-            f"{needed} seeds may decide it. For a verdict that is not exploratory, write the "
-            "question as a claim before you train them (docs/howto/claims.md):"
-        )
+        advice += " Written as a claim before (docs/howto/claims.md), it is not exploratory:"
     else:
-        advice = f"{needed} fresh seeds may decide it, judged alone and not exploratory:"
+        advice += f" For {needed:,} fresh seeds, judged alone and not exploratory:"
         last = max(run.get("replicate", 0) for run in evidence.runs)
         fresh += [f"budget.seeds={needed}", f"replicate={last + 1}", "contest=true"]
         if planned := study.get("baseline_seeds"):  # in proportion, as the forecast assumes
@@ -151,12 +152,14 @@ def announce(console: Console, verdict: Any) -> None:
 
     The verdict has the words of `ablate.words.answer.with_words`.
     """
-    for claim in verdict["claims"]:
-        reading = interpretation(claim, verdict["claims"])
+    claims = verdict["claims"]
+    for number, claim in enumerate(claims, 1):
+        reading = interpretation(claim, claims)
         marks = [f"[{reading}]"] * bool(reading) + ["(exploratory)"] * claim["exploratory"]
         marks += ["(models were still improving)"] * bool(claim.get("learning", {}).get("still"))
         mark = MARKS[claim["verdict"]]
-        headline = Text(f"{mark.letter} {claim['headline']}", f"bold {mark.colour}")
+        words = f"{f'{number}. ' * (len(claims) > 1)}{claim['headline']}"
+        headline = Text(f"{mark.letter} {words}", f"bold {mark.colour}")
         console.print("\n", headline, *(f" {each}" for each in marks), sep="", soft_wrap=True)
         console.print(f"  {claim['evidence']}", soft_wrap=True)
         if short := claim.get("short"):
@@ -209,7 +212,7 @@ def details(claim: Any) -> dict[str, str]:
 def _question(claim: Any) -> Fields:
     yield "Claim", claim["id"]
     yield "Kind", claim["kind"].replace("_", "-")
-    yield "Answer", graded(claim["verdict"], claim["grade"])
+    yield "Answer", short_answer(claim, claim)
     yield "Metric", claim_metric(claim).axis
     yield "Key of the metric", claim["metric"]
     yield "Treatment", _arm(claim["treatment"])
@@ -230,7 +233,10 @@ def _arm(levels: Levels) -> str:
 
 def _estimate(claim: Any) -> Fields:
     two_sided = percent(1 - claim["alpha"]), percent(1 - 2 * claim["alpha"])
-    if "cases" not in claim and claim["effect"] is not None:
+    if claim.get("decided_by_failures"):
+        rates = [f"{count['runs']} of {count['of']}" for count in claim["failed_to_learn"].values()]
+        yield "Estimate", f"{' against '.join(rates)} runs failed to learn"
+    elif "cases" not in claim and claim["effect"] is not None:
         yield "Estimate", _range(claim, [claim["effect"]])
     if ends := claim["interval"]:
         yield "Interval", f"{_range(claim, ends)} ({two_sided[0]} %)"
@@ -258,8 +264,6 @@ def _tests(claim: Any) -> Fields:
         yield "Runs of each arm", listed(claim["counts"])
     elif claim["p"]:
         yield "Paired seeds", f"{claim['pairs']}"
-    failed = claim.get("failed_to_learn", {}).items()
-    yield "Failed to learn", "; ".join(f"{arm}: {n['runs']} of {n['of']}" for arm, n in failed)
     if (control := claim.get("control")) is not None:
         loses = "" if control["loses"] else "; it does not lose enough"
         interval = f"; {ends}" if (ends := _range(claim, control["interval"])) else ""
@@ -293,7 +297,9 @@ def _outlook(claim: Any) -> Fields:
         true = f"assumed true effect: {unit.say(plan['effect'])}"
         yield f"Seeds that show it {side} with 80 % power", f"{seeds} ({true})"
     if len(bands := claim["sensitivity"]) > 1:  # else the answer is always the same
-        answers = [f"{graded(x['verdict'], x['grade'])} from {x['from']:.4g} on" for x in bands]
+        # a band of an exact claim begins at a tolerance, which changes no word of its answer
+        at = [short_answer({**claim, "margin": x["from"]}, {**claim, **x}) for x in bands]
+        answers = [f"from {x['from']:.4g} on: {y}" for x, y in zip(bands, at, strict=True)]
         exact = claim["kind"] == "exact" and not claim["margin"]
         alone = ", without Holm's correction" * ("uncorrected" in claim)
         yield "Answer by tolerance" if exact else f"Answer by margin{alone}", "; ".join(answers)

@@ -184,6 +184,10 @@ def tuned_runs(worker: "Worker", number: int, cells: Sequence[Cell], tune: Tune)
         # numbers on which all workers agree
         after = screening[-1].number + 1 + turn * screening[0].number
         worker.work.total += len(wider)
+        if wider:
+            worker.work.write(
+                f"{tune['key']}: {len(wider)} runs beyond the list, whose end was best"
+            )
         jobs, numbers = [*wider.values()], [after + number for number in wider]
         outcomes += worker.run(compose(sweep.context, sweep.config, jobs, numbers, folder), again)
     jobs = worker.agree(path, lambda: tuned_jobs(cells, outcomes, tune, seeds))

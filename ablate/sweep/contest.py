@@ -20,7 +20,7 @@ from ablate.sweep.runs import compose_sweep
 from ablate.verdict.conclude import conclude, load_evidence
 from ablate.verdict.stored import RESULT, Short, read_contest, replications, used_replicate
 from ablate.verdict.types import Entry
-from ablate.words.answer import effect_text, graded
+from ablate.words.answer import effect_text, short_answer
 
 
 @dataclass(frozen=True)
@@ -109,11 +109,11 @@ class Contest:
 
 def _effect(claim: Entry, answer: Short) -> str:
     """Return the verdict on a claim, with its effect and interval if there are any."""
-    graded_verdict = graded(answer["verdict"], answer["grade"])
+    verdict = short_answer(claim, answer)
     if answer["effect"] is None:
-        return graded_verdict
+        return verdict
     level = 1 - claim["alpha"]
-    return f"{graded_verdict}, {effect_text(claim, answer['effect'], answer['interval'], level)}"
+    return f"{verdict}. {effect_text(claim, answer['effect'], answer['interval'], level)}"
 
 
 def _fresh(first: Evidence, folder: Path, results: Path, number: int) -> int:

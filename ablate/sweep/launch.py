@@ -36,6 +36,7 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
 from ablate.evidence.log import looked
 from ablate.evidence.outcome import NOT_LEARNED, PROBE, STATUSES, Row, rows
+from ablate.metric import NOTHING
 from ablate.phrases import counted
 from ablate.record.files import read_sealed, seal, write_json, write_text
 from ablate.record.identity import source_hash
@@ -56,7 +57,8 @@ NOT_LEARNED_SCORES = (
     "A run that diverged or collapsed counts with BLEU 0 and the nll of a unigram model."
 )
 IN_FILE_ONLY = ("test/bleu_tokenised", "test/chrf", "test/length_ratio", "test/calibration_error")
-COUNTS = (*STATUSES[1:], "reused")  # columns that the terminal shows only if a value is not 0
+# columns that the terminal shows only if a value is not 0
+COUNTS = (*STATUSES[1:], "reused", "learning rate")
 ARM = 18  # maximum number of letters per line of an arm's name in a terminal
 FILE_WIDTH = 140  # width of a table in a file or a pipe
 
@@ -342,5 +344,5 @@ def as_rich(title: str, table_rows: list[Row], asked: Collection[str] = ()) -> T
 
 def _is_shown(name: str, table_rows: list[Row], asked: Collection[str]) -> bool:
     if name in COUNTS:
-        return any(row[name] != "0" for row in table_rows)
+        return any(row[name] not in ("0", NOTHING) for row in table_rows)
     return name in asked or not (name in IN_FILE_ONLY or (asked and name.startswith(PROBE)))

@@ -59,10 +59,9 @@ class Superiority(Kind):
 
     rule = (
         "supported when the whole interval lies above 0 and its upper end is at least the margin "
-        "(large enough to matter if the whole interval lies above the margin, otherwise direction "
-        "only). They are refuted when the whole interval lies below the margin (as an effect in "
-        "the opposite direction if the whole interval lies below 0, otherwise as too small to "
-        "matter). Otherwise they are undecided"
+        "(but maybe small, unless the whole interval lies above the margin). They are refuted when "
+        "the whole interval lies below the margin (the other way round if the whole interval lies "
+        "below 0, otherwise too small to matter). Otherwise they are undecided"
     )
 
     def p_values(self, estimate: Any, margin: float) -> Tests:

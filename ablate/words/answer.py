@@ -72,10 +72,9 @@ MATTERS = {  # which differences matter, by kind of claim; "" for all other kind
 HOLM = "After the correction for several claims (Holm), {open} is uncertain."
 LEFT_OPEN = {DIRECTION: "the size", SMALL: "the direction", "": "the answer"}  # by grade
 SEEDS = "About {seeds:,} {unit} would settle it if the true {effect} is {size}."
-TOO_MANY = "More than {most:,} {unit} would be needed."
 # the unit of a planned number of runs, by the design of a table; "seeds" without one
 UNITS = {"paired": "pairs", "unpaired": "runs per arm", "one sample": "runs"}
-FAILURES = {True: "These runs are too few to decide.", False: "This difference decides the claim."}
+FAILURES = {True: "These runs are too few to decide.", False: "These rates decide the claim."}
 # of exact claims; a case is a run, or a pair of runs
 UNCOUNTED = "{measure}: of {of:,} cases, none was measured and changed by the deliberate fault."
 MEAN = "{measure}: {value} on average ({interval}; {seeds}; {limit})."
@@ -314,20 +313,15 @@ def _corrected(answer: Answer) -> str:
 
 def _outlook(claim: Entry, answer: Answer) -> str:
     """Return a sentence on how many seeds would decide an undecided claim; "" if it is decided, or
-    if seeds cannot be planned.
+    if seeds cannot be planned or would be too many.
 
     The standard deviation is assumed to stay as measured.
     """
-    plans = [*(answer["seeds_needed"] or {}).values()]
-    if answer["verdict"] != INCONCLUSIVE or not plans:
+    fewest = seeds_needed(answer)
+    if answer["verdict"] != INCONCLUSIVE or fewest is None:
         return ""
-    independent = "runs" if "counts" in answer else "seeds"
-    unit, fewest = UNITS.get(claim.get("design", ""), independent), seeds_needed(answer)
-    if fewest is None:
-        decided = any(plan["seeds"] for plan in plans)
-        from ablate.verdict.kinds import kind_of  # here, because scipy takes long to import
-
-        return "" if decided else TOO_MANY.format(most=kind_of(claim).most_seeds, unit=unit)
+    unit = UNITS.get(claim.get("design", ""), "runs" if "counts" in answer else "seeds")
+    plans = (answer["seeds_needed"] or {}).values()
     size = next(plan["effect"] for plan in plans if plan["seeds"] == fewest)
     effect = "slope" if claim["kind"] == "trend" else "difference"
     return SEEDS.format(seeds=fewest, unit=unit, effect=effect, size=unit_of(claim).say(size))

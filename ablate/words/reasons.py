@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # numpy, for which the first line of a command would wait
     from ablate.evidence.folder import Evidence
 
 EXPLORATORY = "its verdicts are therefore exploratory"
-FAILED_TO_LEARN = "failed to learn (diverged, collapsed, near chance or on a plateau)"
+FAILED_TO_LEARN = "failed to learn (diverged, by the claim's metric near chance, or on a plateau)"
 BOUNDS = {
     "table": "Computed from the runs in {corpus}. Other data and models may differ.",
     "untrained": "Computed without training; it holds for models of any quality.",

@@ -17,14 +17,11 @@ from ablate.cli.parser import FOLDER, Parser, one_of
 from ablate.errors import UserError
 
 NO_CATALOGUE = (
-    "no catalogue of claims here: work in a clone of the repository of ablate, whose folder "
-    'experiments is one, or name a folder of yours in pyproject.toml: catalogue = "FOLDER" below '
-    "[tool.ablate]"
+    "no catalogue of claims here: work in a clone of the repository of ablate, or name a folder "
+    'of yours in pyproject.toml: catalogue = "FOLDER" below [tool.ablate]'
 )
-STATES = (
-    *("supported", "refuted", "mixed", "undecided", "not testable", "not tested"),
-    "tested",  # with a verdict
-)
+# headlines, and "tested" for a claim with any verdict
+STATES = ("supported", "refuted", "mixed", "undecided", "not testable", "not tested", "tested")
 
 
 def add_arguments(parser: Parser) -> None:
@@ -33,8 +30,7 @@ def add_arguments(parser: Parser) -> None:
         "words",
         metavar="WORD",
         nargs="*",
-        help="list the claims that contain words with all of these beginnings; also words of "
-        "documents and experiments; or the id of a claim",
+        help="beginnings of words that a claim, its document and its experiments have; or its id",
     )
     parser.add_argument("--all", action="store_true", help="list every claim")
     parser.add_key("state", "claims with this headline", one_of(*STATES))
@@ -69,7 +65,6 @@ def run(arguments: argparse.Namespace) -> None:
         console.print(line, soft_wrap=True)
     console.print()
     if len(picked) > 1:
-        more = "ID` shows the verdicts on a claim" if listed else "WORD` lists the claims with it"
-        console.print(f"`ablate ledger {more}")
+        console.print("`ablate ledger WORD` lists claims, `ablate ledger ID` all verdicts on one")
     for sentence in summary(picked, entries):
         console.print(Text(sentence), soft_wrap=True)
