@@ -6,7 +6,7 @@ import json
 import statistics
 import struct
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,7 @@ def rows(runs: list[dict[str, Any]], columns: list[str]) -> Iterator[list[str]]:
             yield [f"    {run['Name']}", *_cells([run], columns)]
 
 
-def _cells(runs: list[Mapping[str, Any]], columns: list[str]) -> Iterator[str]:
+def _cells(runs: list[dict[str, Any]], columns: list[str]) -> Iterator[str]:
     for key in columns:
         values = [run.get(key, "-") for run in runs]
         if all(isinstance(value, float) for value in values):

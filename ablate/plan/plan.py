@@ -7,26 +7,25 @@ or by a short run.
 
 import json
 import statistics
-import subprocess
-import sys
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from omegaconf import DictConfig
+from hydra.types import HydraContext
+from omegaconf import DictConfig, read_write
 
 from ablate.config.combinations import design_of, forecast
 from ablate.config.combinations import plan_of as planned
 from ablate.config.construct import construct
 from ablate.config.labels import arm_label
-from ablate.config.screen import FACTOR
 from ablate.config.settle import SCORED
 from ablate.config.study import Levels, Study
-from ablate.engine import Engine
+from ablate.engine import PRELOADED, Engine, end_children, start_fork_server
 from ablate.errors import UserError
 from ablate.evidence.checks import ABOUT, file_of_runs, read_parts
 from ablate.evidence.folder import Evidence
@@ -35,10 +34,9 @@ from ablate.evidence.outcome import Run
 from ablate.evidence.registration import shared_seeds
 from ablate.phrases import counted
 from ablate.record.files import read_sealed
-from ablate.record.results import RESULT, Fingerprints
-from ablate.sweep.adjust import UNTESTED
+from ablate.record.results import RESULT, Fingerprints, read_outcome
 from ablate.sweep.begin import regime
-from ablate.sweep.cell import Cell, without_seed
+from ablate.sweep.cell import Cell, RunTask, without_seed
 from ablate.sweep.compose import PlannedSweep
 from ablate.sweep.preflight import records_of
 
@@ -48,7 +46,7 @@ EVERY = 5  # steps between two lines of metrics, from which the time of a step i
 SHORT = (
     *(f"budget.steps={STEPS}", "budget.short=null"),
     *(f"budget.validate_every={STEPS}", "budget.warmup=1"),
-    *(f"trainer.log_every_n_steps={EVERY}", "logger=none", "study=null", "fresh=true"),
+    *(f"trainer.log_every_n_steps={EVERY}", "fresh=true"),
 )
 
 
@@ -219,35 +217,33 @@ def time_arms(plan: Plan) -> None:
     """
     # an arm of the comparison replaces its tuning runs, which are not tested
     firsts = {str(arm.levels): arm.cells[0] for arm in plan.untimed}
+    start_fork_server([PRELOADED])
     with ThreadPoolExecutor(plan.n_parallel) as pool:
         try:
-            samples = dict(zip(firsts, pool.map(_time, firsts.values()), strict=True))
+            times = pool.map(partial(_time, plan.sweep.context), firsts.values())
+            samples = dict(zip(firsts, times, strict=True))
         except UserError:
             pool.shutdown(cancel_futures=True)
             raise
+        finally:
+            end_children()
     for arm in plan.untimed:
         arm.seconds = samples[str(arm.levels)].seconds(arm.cells[0].bare_config())
 
 
-def _time(cell: Cell) -> Sample:
+def _time(context: HydraContext, cell: Cell) -> Sample:
     print(f"timing {cell.label}", flush=True)
     with TemporaryDirectory() as results:
-        # a tuning run is tested here too, because its arm is timed only once; without its study, a
-        # run has the overrides of its variant, but not the name
-        left_out = (UNTESTED, f"{FACTOR}=")
-        words = [word for word in cell.argv if not word.startswith(left_out)]
-        words.append(f"{SCORED}={cell.arm.batch.scored_tokens or 'null'}")
-        done = subprocess.run(
-            [sys.executable, "-m", "ablate", *words, *SHORT, f"paths.results={results}"],
-            capture_output=True,
-            encoding="utf-8",
-            errors="backslashreplace",
-        )
-        if done.returncode:
-            last_line = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
-            raise UserError(f"the short run of {cell.label} failed: {' '.join(last_line)}")
-        (folder,) = Path(results).glob("runs/*/")
-        return _read(folder)
+        arm = cell.config
+        with read_write(arm), read_write(arm.hydra):
+            arm.paths.results, arm.hydra.sweep.dir, arm.logger = results, results, None
+        words = (*SHORT, f"{SCORED}={arm.batch.scored_tokens or 'null'}")
+        short = replace(cell, arm=arm, overrides=(*cell.overrides, *words))
+        RunTask(context, short)()
+        outcome = read_outcome(short.outcome_path)
+        if outcome["status"] == "failed":
+            raise UserError(f"the short run of {cell.label} failed: {outcome['error']}")
+        return _read(Path(outcome["folder"]))
 
 
 def _read(folder: Path) -> Sample:

@@ -2,12 +2,12 @@
 
 import json
 import re
-import subprocess
 
 import pytest
 
 from ablate.plan.plan import _read
 from ablate.record.files import seal, write_json
+from ablate.sweep.cell import fail
 
 ONE = ("+experiment=relu_vs_linear", "budget.short=null")
 SWEEP = (*ONE, "seed=0,1")
@@ -49,17 +49,18 @@ def test_the_time_is_that_of_an_earlier_sweep_in_this_setting(planned, small, co
 def test_every_arm_is_timed_once_by_a_short_run_of_its_own(small, command, monkeypatch):
     asked = []
 
-    def failing(words, **kwargs):
-        asked.append(words)
-        return subprocess.CompletedProcess(words, 2, "", "ablate: no memory\n")
+    def failing(context, cell):
+        asked.append(cell.config)
+        return lambda: fail(cell, "no memory")
 
-    monkeypatch.setattr("ablate.plan.plan.subprocess.run", failing)
+    monkeypatch.setattr("ablate.plan.plan.RunTask", failing)
+    monkeypatch.setattr("ablate.plan.plan.start_fork_server", lambda modules: None)
     status, out, err = command("plan", *small, *SWEEP, "sample=true", "n_jobs=1", "-m")
     assert status == 2
     assert "no memory" in err
     assert 1 <= len(asked) <= 2
-    for words in asked:
-        assert {"budget.steps=30", "study=null", "logger=none"} < set(words)
+    for config in asked:
+        assert (config.budget.steps, config.logger, config.fresh) == (30, None, True)
 
 
 @pytest.fixture
