@@ -14,13 +14,19 @@ import pytest
 from .conftest import ENVIRONMENT, done, left
 
 SCRIPT = Path(__file__).with_name("slurm.sh")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(3000),
+    pytest.mark.skipif(
+        os.geteuid() != 0 or shutil.which("slurmctld") is None,
+        reason="needs root, slurmctld, slurmd and munge",
+    ),
+]
 
 
 @pytest.fixture
 def slurm(tmp_path):
     """Call a command of Slurm."""
-    if os.geteuid() != 0 or shutil.which("slurmctld") is None:
-        pytest.skip("needs root, slurmctld, slurmd and munge")
     folder = tmp_path / "slurm"
     subprocess.run([SCRIPT, "start", folder], check=True, timeout=120)
     # Lightning would look for the first node by its name, which no network knows here
@@ -42,8 +48,6 @@ def wait(condition):
         time.sleep(0.5)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(3000)
 def test_an_array_that_is_cancelled_requeued_limited_and_drained(slurm, line, quiet, tmp_path):
     shared = tmp_path / "shared"
     folder = shared / "sweeps" / "preln_vs_postln" / "array"
@@ -68,8 +72,6 @@ def test_an_array_that_is_cancelled_requeued_limited_and_drained(slurm, line, qu
     assert left(shared) == quiet
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
 def test_two_tasks_on_two_nodes_train_one_model_together(slurm, small, tmp_path):
     """Lightning finds its processes in Slurm's own variables; the scores are those of one."""
     still = ("optimizer.lr=0.0", "batch.eval_tokens=64", "search=greedy")  # weights of the seed

@@ -2,17 +2,13 @@
 
 import functools
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 
-ROOT = Path(__file__).resolve().parents[2]
 # when, where and for how long: what two equal runs do not say alike
 VOLATILE = (
     *("seconds", "wall_seconds", "ended"),
@@ -136,62 +132,6 @@ def left():
         }
 
     return read
-
-
-@pytest.fixture
-def start(tmp_path):
-    """Start `ablate` with these words in a process group of its own."""
-
-    def started(*words):
-        return subprocess.Popen(
-            [sys.executable, "-m", "ablate", *map(str, words)],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-            start_new_session=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-
-    return started
-
-
-# A study of four arms and two seeds, whose runs save their states often.
-STUDY = (
-    *(
-        "+experiment=preln_vs_postln",
-        "study.tune=null",
-        "seed=range(2)",
-        "n_jobs=2",
-        "budget.seeds=2",
-        "budget.steps=24",
-        "budget.short=null",
-    ),
-    *("checkpoint.save_every=3", "search=greedy", "trainer.log_every_n_steps=1"),
-)
-
-
-def records(results):
-    """All numbers, weights and translations of all runs below a results folder."""
-    return {path.name: record(path) for path in (results / "runs").iterdir()}
-
-
-def record(folder):
-    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    results = [folder / "result.json", *sorted(folder.glob("tests/*/result.json"))]
-    weights = torch.load(folder / "weights.pt", weights_only=True)
-    return {
-        "curve": [{k: v for k, v in line.items() if k != "time"} for line in lines],
-        "metrics": [json.loads(path.read_text())["metrics"] for path in results],
-        "weights": {name: value.numpy().tobytes() for name, value in weights.items()},
-        "translations": {p.parent.name: p.read_text() for p in folder.glob("tests/*/test.hyp")},
-    }
-
-
-def verdicts(sweep):
-    """What a sweep has concluded, and the statistics that this is made from."""
-    claims = json.loads((sweep / "verdict.json").read_text())["claims"]
-    return claims, (sweep / "statistics.npz").read_bytes()
 
 
 def flip(place):
