@@ -21,7 +21,7 @@ from omegaconf import DictConfig, OmegaConf
 from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.config import CONF
+from ablate.config import CONF, option_folders
 from ablate.data import PAD
 from ablate.errors import UserError
 from ablate.initial import initialise
@@ -111,9 +111,10 @@ def model_config(*words: str, size: str = "micro", small: bool = True, folder: P
 
     sizes = [f"model.{key}={value}" for key, value in SMALL.items()] if small else []
     path = f"hydra.searchpath={value_text([f'file://{folder.resolve()}'])}"
+    more = [] if folder in option_folders() else [path]  # these are searched anyway
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
         # only the node of the model
-        return hydra.compose(f"model/{size}", [path, *words, *sizes]).model
+        return hydra.compose(f"model/{size}", [*more, *words, *sizes]).model
 
 
 def built(config: DictConfig) -> Model:
