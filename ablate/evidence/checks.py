@@ -78,11 +78,11 @@ class Setting(TypedDict):
     short: NotRequired[int]
 
 
-class Asked(TypedDict):
+class History(TypedDict):
     """The history of a claim in the analysis log (ablate.evidence.log).
 
-    `looks` has the seeds of each earlier analysis, `tried` the reasons why the claim is
-    exploratory, and `regimes` the number of other settings in which the question was asked.
+    `looks` contains the seeds of each earlier analysis. `tried` contains the reasons why the claim
+    is exploratory. `regimes` is the number of other settings in which the question was asked.
     """
 
     looks: list[list[int]]
@@ -106,7 +106,7 @@ class Registration(TypedDict):
     commit: NotRequired[str]
     earlier: list[str]
     looks: int
-    asked: NotRequired[dict[str, Asked]]
+    asked: NotRequired[dict[str, History]]
     sweep: NotRequired[str]
     components: NotRequired[dict[str, str]]  # options of config groups that all arms share
     command: NotRequired[str]
@@ -335,9 +335,11 @@ def read_manifest(folder: Path) -> dict[str, Record]:
     return {line["name"]: line for line in read_sealed_records(folder / MANIFEST)}
 
 
-def keep(folder: Path, evidence: "Evidence") -> None:
-    """Append a line to the manifest for evidence that was saved in a folder of the catalogue or of
-    a folder `experiments`, unless the last line of the study says the same.
+def add_to_manifest(folder: Path, evidence: "Evidence") -> None:
+    """Append a line with the digest and the claims of saved evidence to the manifest of its
+    catalogue, unless the manifest has this line.
+
+    Nothing is written if `folder` is neither in the catalogue nor in a folder `experiments`.
     """
     folder = folder.resolve()
     if folder.parent.name != FOLDER and folder.parent != catalogue_root():
@@ -348,12 +350,12 @@ def keep(folder: Path, evidence: "Evidence") -> None:
         append_line(folder.parent / MANIFEST, json.dumps(seal(line)))
 
 
-def check_kept(folder: Path, evidence: "Evidence") -> None:
-    """Check that no evidence was removed: the files are those of the manifest, and the runs include
-    all seeds that were analysed according to the log beside the evidence.
+def check_complete(folder: Path, evidence: "Evidence") -> None:
+    """Check that no evidence was removed: its files have the digest in the manifest, and its runs
+    include all seeds of the analyses that the log in its folder records.
 
     Raises:
-        UserError: the manifest or the log is damaged, or names runs that are missing.
+        UserError: the manifest or the log is damaged, a file has changed, or runs are missing.
     """
     folder = folder.resolve()
     line = read_manifest(folder.parent).get(folder.name)

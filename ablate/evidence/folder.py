@@ -131,17 +131,18 @@ class Evidence:
         return replace(self, regime=regime, runs=cast(list[Run], runs))
 
     @classmethod
-    def made_up(
-        cls, study: Mapping[str, object], runs: Iterable[Mapping[str, object]], **parts: Any
+    def synthetic(
+        cls, study: Mapping[str, object], runs: Iterable[Mapping[str, object]], **fields: Any
     ) -> "Evidence":
-        """Create evidence for planned or simulated runs that have only the fields a verdict needs.
+        """Create evidence from runs of a table, planned runs or simulated runs, which have only the
+        fields that a verdict needs.
 
         Args:
             study: the study.
-            runs: the planned or simulated runs.
-            parts: further fields of the evidence, by name.
+            runs: the runs.
+            fields: further fields of the evidence, by name.
         """
-        fields: Any = {"name": "", "regime": {}, "registration": {}, **parts}
+        fields = {"name": "", "regime": {}, "registration": {}, **fields}
         return cls(study=cast(Study, study), runs=cast(list[Run], [*runs]), **fields)
 
     def save(self, folder: str | PathLike[str]) -> None:
@@ -242,10 +243,11 @@ def _write_statistics(
 
 @contextmanager
 def arrays_in(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Give a `with` block the arrays in a file by name.
+    """Open a file of named arrays for a `with` block, which reads them by name.
 
     Raises:
-        UserError: the file is missing or damaged, also if an error in the block shows this.
+        UserError: the file is missing or damaged, or the block raises any exception, because damage
+            shows only when an array is read.
     """
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
@@ -362,7 +364,7 @@ def _gradient(sums: Float[np.ndarray, " 10"]) -> Float[np.ndarray, " 10"]:
     return gradient
 
 
-def differ(
+def differing_sentences(
     pair: tuple[Run, Run], split: str, evidence: Evidence
 ) -> Float[np.ndarray, " sentences"]:
     """Return for each sentence 1 if its BLEU statistics differ between two runs, else 0.

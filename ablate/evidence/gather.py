@@ -195,7 +195,7 @@ def curve_of(folder: Path) -> Curve:
 
     A metric that is missing at a validation is left out. The result is {} without a validation.
     """
-    points = _logged(folder, CURVES[0])
+    points = _lines_with(CURVES[0], folder)
     common = [name for name in CURVES if all(name in line for line in points)]
     return {name: [line[name] for line in points] for name in ("step", *common)} if points else {}
 
@@ -206,7 +206,7 @@ def training_curve_of(folder: Path) -> Curve:
 
     The curve has at most `POINTS` points, evenly spaced, and includes the last logged step.
     """
-    logged = _logged(folder, TRAINING)
+    logged = _lines_with(TRAINING, folder)
     count = min(len(logged), POINTS)
     points = [logged[len(logged) * number // count - 1] for number in range(1, count + 1)]
     values = [_rounded(line[TRAINING], DIGITS) for line in points]
@@ -219,16 +219,16 @@ def _rounded(value: Any, digits: int) -> Any:
     return value if counts else float(f"{value:.{digits}g}")
 
 
-def _logged(folder: Path, name: str) -> list[Metrics]:
-    """Return the lines of a run's metrics.jsonl that have a metric, ordered by optimiser step; []
-    without this file.
+def _lines_with(metric: str, folder: Path) -> list[Metrics]:
+    """Return the lines of a run's metrics.jsonl that contain a metric, ordered by optimiser step;
+    [] if the file does not exist.
     """
     path = folder / "metrics.jsonl"
     by_step: dict[Any, Metrics] = {}
     for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         line: Metrics = json.loads(text)
         by_step.setdefault(line["step"], {}).update(line)
-    return [line for _, line in sorted(by_step.items()) if name in line]
+    return [line for _, line in sorted(by_step.items()) if metric in line]
 
 
 def _origin(folder: Path, evaluation: str | None = None) -> dict[str, object]:

@@ -36,17 +36,17 @@ from filelock import FileLock
 from ablate.config import SMOKE
 from ablate.config.study import Claim
 from ablate.errors import UserError
-from ablate.evidence.checks import ANALYSIS_LOG, Asked, Record, Registration, read_sealed_records
+from ablate.evidence.checks import ANALYSIS_LOG, History, Record, Registration, read_sealed_records
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import Reason, Run, by_arm, differ_in_code, involves_chance, reason
 from ablate.evidence.registration import (
     Change,
     Rule,
     concerns,
-    contrasts,
     departures,
     differences,
     lacks_runs,
+    question_keys,
     rule,
     settings,
     shared_seeds,
@@ -129,7 +129,7 @@ class Sweep:
             named = {key for _, sets in sides for key in sets}
             return earlier == where or all(then.get(key) == after.get(key) for key in named)
 
-        rules = [x for key in contrasts(claim, now.levels) for x in self.questions.get(key, [])]
+        rules = [x for key in question_keys(claim, now.levels) for x in self.questions.get(key, [])]
         return [each for each in rules if same(each["where"])]
 
 
@@ -255,7 +255,7 @@ def with_history(evidence: Evidence, current: Sweep, sweeps: list[Sweep]) -> Evi
     return replace(evidence, registration={**evidence.registration, **more})
 
 
-def history(claim: Claim, evidence: Evidence, current: Sweep, sweeps: list[Sweep]) -> Asked:
+def history(claim: Claim, evidence: Evidence, current: Sweep, sweeps: list[Sweep]) -> History:
     """Return the history of a claim: the seeds of each earlier analysis, the reasons why the claim
     is exploratory, and the number of other settings in which it was asked.
 

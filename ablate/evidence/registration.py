@@ -166,20 +166,21 @@ def _by_key(decides: Form) -> Sets:
 
 
 def questions(study: Study, levels: Contents = NONE) -> dict[str, list[Rule]]:
-    """Return the rules of the claims that involve chance, by the hashes of their contrasts."""
+    """Return the rules of the claims that involve chance, by the hashes of their comparisons."""
     rules: dict[str, list[Rule]] = {}
     for claim in filter(involves_chance, study["claims"]):
-        for key in contrasts(claim, levels):
+        for key in question_keys(claim, levels):
             rules.setdefault(key, []).append(rule(claim, study))
     return rules
 
 
-def contrasts(claim: Claim, levels: Contents = NONE) -> list[str]:
-    """Return the hashes of what a claim compares, whichever arm is the treatment: by the names of
-    the levels in which the arms differ, and by the settings of these levels.
+def question_keys(claim: Claim, levels: Contents = NONE) -> list[str]:
+    """Return the hashes of the comparison that a claim makes: a hash of the names of the levels in
+    which its arms differ, and a hash of the settings of these levels.
 
-    All claims with a common hash ask the same question, in any metric, setting or study file. A
-    claim without arms asks about one arm and one metric.
+    The hashes do not depend on which arm is the treatment. Two claims with a common hash ask the
+    same question, in any metric, setting or study file. A claim without arms has a hash of its one
+    arm and its metric.
     """
     arms = [claim["treatment"], claim["baseline"]]
     if not (any(arms) or claim["over"]):

@@ -19,9 +19,9 @@ not count either if the program wrote a later value of the same tag at the same 
 
 Some runs write into the folders `train` and `validation`, and `SummaryWriter.add_scalars` makes a
 folder for each of its values. The tags in such folders are columns of one run, and begin with the
-name of the folder, as in `validation/epoch_loss`. If the column `folder_2` is wanted, such folders
-at the second level are runs of their own. Tensors, as which TensorFlow 2 stores scalars, are not
-read.
+name of the folder, as in `validation/epoch_loss`. If the column `folder_2` is required, such
+folders at the second level are runs of their own. Tensors, as which TensorFlow 2 stores scalars,
+are not read.
 
 TensorBoard's logs require tensorboard, which the extra `tensorboard` installs.
 """
@@ -68,14 +68,14 @@ Points = dict[int, tuple[float, float]]  # value and seconds by step
 Content = dict[str, Points]  # the values in a folder by tag
 
 
-def read(source: Any, wanted: Collection[str] = ()) -> Source:
+def read(source: Any, columns: Collection[str] = ()) -> Source:
     """Return the runs of a source as a data frame, in which the names in files are texts as they
     are written.
 
     Args:
         source: a data frame; the path of a table, or of a folder with logs of TensorBoard or
             Lightning; or wandb://ENTITY/PROJECT.
-        wanted: the columns that are needed, from which a reader of logs sees whether it must return
+        columns: names of the columns that are needed; with the column of steps, logs are read with
             a row for each step.
 
     Raises:
@@ -84,23 +84,23 @@ def read(source: Any, wanted: Collection[str] = ()) -> Source:
     if isinstance(source, pd.DataFrame):
         return Source("the data frame", with_index(source))
     try:
-        return _from_place(str(source), wanted)
+        return _from_place(str(source), columns)
     except (ImportError, OSError, EOFError, ValueError, RecursionError, csv.Error) as error:
         raise UserError(f"{source} cannot be read: {first_line(error)}") from None
 
 
-def _from_place(source: str, wanted: Collection[str]) -> Source:
+def _from_place(source: str, columns: Collection[str]) -> Source:
     if source.startswith(WANDB):
-        return read_project(source.removeprefix(WANDB), wanted)
+        return read_project(source.removeprefix(WANDB), columns)
     path = Path(source).expanduser()
     if not path.is_dir():
         return Source(str(path), read_table(path))
     if next(path.rglob(METRICS), None):
-        return read_lightning(path, wanted)
-    return read_tensorboard(path, wanted)
+        return read_lightning(path, columns)
+    return read_tensorboard(path, columns)
 
 
-def read_lightning(root: Path, wanted: Collection[str]) -> Source:
+def read_lightning(root: Path, columns: Collection[str]) -> Source:
     """Return the runs of Lightning's CSVLogger below a folder.
 
     Raises:
@@ -116,7 +116,7 @@ def read_lightning(root: Path, wanted: Collection[str]) -> Source:
         for path in sorted(root.rglob(METRICS))
     ]
     runs = join_resumed(root, runs, CSV_STEP, notes)
-    if CSV_STEP not in wanted:
+    if CSV_STEP not in columns:
         runs = [run._replace(results=[last_values(run.results)]) for run in runs]
     needed = f"{METRICS} with rows: give the folder of Lightning's CSVLogger"
     return from_logs(str(root), runs, needed, notes, "hparams")
@@ -221,9 +221,9 @@ def _continued(before: Sequence[Row], after: Sequence[Row], step: str) -> list[R
     return [*kept, *after]
 
 
-def read_tensorboard(root: Path, wanted: Collection[str]) -> Source:
-    """Return the scalars of all runs below a folder: a row per run, or per step if `_step` is
-    wanted.
+def read_tensorboard(root: Path, columns: Collection[str]) -> Source:
+    """Return the scalars of all runs below a folder: a row per run, or per step if `_step` is in
+    `columns`.
 
     Raises:
         UserError: the folder has no event file with scalars.
@@ -234,18 +234,18 @@ def read_tensorboard(root: Path, wanted: Collection[str]) -> Source:
     contents = {folder: _read(folder) for folder in folders}
     runs = {
         folder: _run(root, folder, content)
-        for folder, content in _by_run(root, contents, wanted).items()
+        for folder, content in _by_run(root, contents, columns).items()
     }
-    whole = _whole_runs(runs, wanted, notes)
-    whole = join_resumed(root, whole, STEP, notes)
-    if STEP not in wanted:
-        whole = [log._replace(results=[last_values(log.results)]) for log in whole]
+    logs = _whole_runs(runs, columns, notes)
+    logs = join_resumed(root, logs, STEP, notes)
+    if STEP not in columns:
+        logs = [log._replace(results=[last_values(log.results)]) for log in logs]
     needed = "event file with scalars: give a log folder of TensorBoard"
-    return from_logs(str(root), whole, needed, notes)
+    return from_logs(str(root), logs, needed, notes)
 
 
 def _by_run(
-    root: Path, contents: Mapping[Path, Content], wanted: Iterable[str]
+    root: Path, contents: Mapping[Path, Content], columns: Iterable[str]
 ) -> dict[Path, Content]:
     """Return the values of each run by its folder.
 
@@ -261,7 +261,7 @@ def _by_run(
         is_part = splits and folder.name in {TRAIN, *OTHER_SPLITS}
         if len(content) == 1 and run in contents:  # as SummaryWriter.add_scalars names its folders
             is_part |= folder.name.startswith(f"{min(content).replace('/', '_')}_")
-        if is_part and f"folder_{len(folder.relative_to(root).parts)}" not in wanted:
+        if is_part and f"folder_{len(folder.relative_to(root).parts)}" not in columns:
             renamed = {f"{folder.name}/{tag}": points for tag, points in content.items()}
             runs.setdefault(run, {}).update(renamed)
         else:
@@ -270,14 +270,14 @@ def _by_run(
 
 
 def _whole_runs(
-    runs: Mapping[Path, RunLog], wanted: Iterable[str], notes: list[str]
+    runs: Mapping[Path, RunLog], columns: Iterable[str], notes: list[str]
 ) -> list[RunLog]:
     """Return the runs that have scalars.
 
-    A folder within the folder of a run is not a run itself if it has none of the wanted tags.
+    A folder within the folder of a run is not a run itself if it has none of the required tags.
     `SummaryWriter.add_hparams` makes such folders.
     """
-    tags = {n for n in wanted if not n.startswith("folder_")} - {RUN, STEP, STARTED}
+    tags = {n for n in columns if not n.startswith("folder_")} - {RUN, STEP, STARTED}
     with_tag = {f for f, log in runs.items() if tags & last_values(log.results).keys()}
     parts = {folder for folder in runs.keys() - with_tag if not with_tag.isdisjoint(folder.parents)}
     if parts:

@@ -56,7 +56,7 @@ def from_logs(
         taken = metrics | log.about.keys()
         settings = {
             f"{prefix}.{key}" if key in taken else key: value
-            for key, value in flat(log.settings).items()
+            for key, value in flatten(log.settings).items()
         }
         about = {key: value for key, value in log.about.items() if key not in metrics}
         return ({**settings, **_recorded(row), **about} for row in log.results)
@@ -73,14 +73,14 @@ def _recorded(row: Row) -> Row:
     return {k: "nan" if isinstance(x, float) and math.isnan(x) else x for k, x in row.items()}
 
 
-def flat(row: Mapping[str, object], before: str = "") -> Row:
-    """Return nested objects as one object, such as {"a.b": 1} for {"a": {"b": 1}}; `before` is the
-    prefix of all keys.
+def flatten(row: Mapping[str, object], prefix: str = "") -> Row:
+    """Return nested objects as one object, such as {"a.b": 1} for {"a": {"b": 1}}; `prefix` is put
+    before every key.
     """
     flattened: Row = {}
     for key, value in row.items():
         nested = isinstance(value, Mapping)
-        flattened |= flat(value, f"{before}{key}.") if nested else {f"{before}{key}": value}  # type: ignore[arg-type]
+        flattened |= flatten(value, f"{prefix}{key}.") if nested else {f"{prefix}{key}": value}  # type: ignore[arg-type]
     return flattened
 
 
@@ -149,11 +149,11 @@ def read_table(path: Path) -> pd.DataFrame:
 def _objects(lines: Sequence[str]) -> pd.DataFrame:
     """Return JSON objects, one per line, as rows; numbers are texts as they are written."""
     numbers: Any = dict.fromkeys(("parse_int", "parse_float", "parse_constant"), str)
-    rows = [flat(json.loads(line, **numbers)) for line in lines if line.strip()]
+    rows = [flatten(json.loads(line, **numbers)) for line in lines if line.strip()]
     return pd.DataFrame(rows, dtype=object)
 
 
-def read_project(place: str, wanted: Collection[str]) -> Source:
+def read_project(place: str, columns: Collection[str]) -> Source:
     """Return the runs of a W&B project, by W&B's public API.
 
     Columns: `run` (the id), `name`, `group`, `job_type`, `state`, `_started`; the keys of the
@@ -162,7 +162,7 @@ def read_project(place: str, wanted: Collection[str]) -> Source:
 
     Args:
         place: ENTITY/PROJECT, or ENTITY/PROJECT/GROUP.
-        wanted: columns that are needed. If `_step` is one of them, the table has a row per step.
+        columns: columns that are needed. If `_step` is one of them, the table has a row per step.
 
     Raises:
         UserError: W&B does not have the project, needs a login, or the project has no runs.
@@ -173,7 +173,7 @@ def read_project(place: str, wanted: Collection[str]) -> Source:
     filters = {"group": group} if group else {}
     try:
         runs = wandb.Api().runs(f"{entity}/{project}", filters=filters)
-        recorded = [_log(run, by_step=STEP in wanted) for run in runs]
+        recorded = [_log(run, by_step=STEP in columns) for run in runs]
     except Exception as error:  # W&B's client has many kinds of errors
         raise UserError(f"wandb://{place} cannot be read: {first_line(error)}") from None
     needed = "runs with results: check the project and the group"
@@ -185,4 +185,4 @@ def _log(run: Any, *, by_step: bool) -> RunLog:
     about |= {"state": run.state, "_started": run.created_at}
     results = run.scan_history() if by_step else [dict(run.summary_metrics)]
     settings = {key: value for key, value in run.config.items() if not key.startswith("_wandb")}
-    return RunLog(about, settings, [flat(row) for row in results])
+    return RunLog(about, settings, [flatten(row) for row in results])

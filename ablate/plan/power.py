@@ -74,7 +74,7 @@ def _sensitivity(claim: Claim, plan: Plan, alpha: float) -> Sensitivity:
         detectable = {n: kind.detectable(claim, rates[n], alpha) for n in seeds}
         needed = kind.seeds_needed(claim, rates[seeds[0]], alpha).get(SUPPORTED)
         return Sensitivity(claim, detectable, RATE, needed["seeds"] if needed else None)
-    noise = (measured := _measured(claim, plan)) or _assumed(claim, plan)
+    noise = (measured := _measured(claim, plan)) or _assumed_noise(claim, plan)
     detectable = {n: kind.detectable(claim, noise, alpha, n) for n in seeds}
     if measured is None:
         return Sensitivity(claim, detectable, STANDARD, None)
@@ -83,7 +83,7 @@ def _sensitivity(claim: Claim, plan: Plan, alpha: float) -> Sensitivity:
     return Sensitivity(claim, detectable, unit, needed["seeds"] if needed else None)
 
 
-def _assumed(claim: Claim, plan: Plan) -> Estimate | PlannedNoise:
+def _assumed_noise(claim: Claim, plan: Plan) -> Estimate | PlannedNoise:
     """Return the noise to assume for a claim without an earlier sweep."""
     study, arms = plan.sweep.study, len(plan.stages[1])
     if study is None or arms < FEWEST_ARMS:
@@ -96,8 +96,8 @@ def _rates(claim: Claim, plan: Plan, seeds: int) -> Rates:
     """Return the numbers of runs on both sides of a claim about failed runs, without a failure."""
     run = {"status": "finished", "metrics": {}, "identity": "", "seed": 0}
     runs = [{**run, "levels": arm.levels} for arm in plan.stages[1]]
-    planned = Evidence.made_up(plan.sweep.study or {}, runs)
-    first, second = (seeds * len(side.every) for side in sides(claim, planned)[:2])
+    planned = Evidence.synthetic(plan.sweep.study or {}, runs)
+    first, second = (seeds * len(side.all_runs) for side in sides(claim, planned)[:2])
     return Rates(0, first, 0, second)
 
 

@@ -152,7 +152,7 @@ def evidence_of(source: Source, question: Question) -> Evidence:
     runs = runs_of(source, question)
     table = _Table(runs, question)
     claims = [*table.claims()]
-    return Evidence.made_up(
+    return Evidence.synthetic(
         {
             **{**study.USUAL[study.Study], "factors": [*table.names], "seeds": 1},
             **{"claims": claims, **table.design()},
@@ -165,11 +165,12 @@ def evidence_of(source: Source, question: Question) -> Evidence:
     )
 
 
-def _first(claim: Claim, factors: tuple[str, ...]) -> Levels:
-    """Return the first levels of factors, given as values by column or as A,B,... for all columns.
+def _baseline_levels(claim: Claim, factors: tuple[str, ...]) -> Levels:
+    """Return the baseline of a claim as a level for each factor; a text A,B,... has a level for
+    each factor, in their order.
 
     Raises:
-        UserError: the number of values differs from the number of columns.
+        UserError: the number of levels in a text differs from the number of factors.
     """
     if isinstance(claim.baseline, Mapping):
         return dict(claim.baseline)
@@ -268,7 +269,7 @@ class _Table:
         return design
 
     def _ordered(self, factor: str) -> list[object]:
-        first = [_first(claim, self.arm_columns) for claim in self.question.claims]
+        first = [_baseline_levels(claim, self.arm_columns) for claim in self.question.claims]
         named = [self._levels({factor: x[factor]})[factor] for x in first if factor in x]
         return [*dict.fromkeys([*named, *filter(None, self.names[factor].unique())])]
 

@@ -211,7 +211,7 @@ def half_width(
 def estimate(
     differences: Float[np.ndarray, " seeds"],
     contributions: Float[np.ndarray, "seeds sentences"] | None = None,
-    plus: Float[np.ndarray, " seeds"] | None = None,
+    added: Float[np.ndarray, " seeds"] | None = None,
     scale: float = 0.0,
 ) -> Estimate:
     """Return the mean of paired differences, with the variances that make up its error.
@@ -220,12 +220,12 @@ def estimate(
         differences: difference between the two arms for each seed.
         contributions: contribution of each test sentence to each difference; with `contributions`,
             the error covers the sampling of sentences too.
-        plus: scores from which the scores of the other arm were subtracted; with `plus`, the
+        added: scores from which the scores of the other arm were subtracted; with `added`, the
             interval is corrected for skewness.
-        scale: largest number from which the differences were computed, if not one of `plus`.
+        scale: largest number from which the differences were computed, if not one of `added`.
     """
     n = len(differences)
-    computed_from = (differences,) if plus is None else (differences, plus, plus - differences)
+    computed_from = (differences,) if added is None else (differences, added, added - differences)
     scale = max(scale, *map(largest, computed_from))
     effect = difference(float(differences.mean()), 0.0, scale) if n else math.nan
     if n < 2:
@@ -233,7 +233,7 @@ def estimate(
     if at_most(float(np.ptp(differences)), 0.0, scale):
         return Estimate(effect, n, 0, 0.0, 0.0, scale=scale)
     spread = float(differences.var(ddof=1))
-    skew = None if plus is None else skewness_of_more_variable_arm(plus, plus - differences)
+    skew = None if added is None else skewness_of_more_variable_arm(added, added - differences)
     if contributions is None or contributions.shape[1] < 2:
         return Estimate(effect, n, 0, spread, 0.0, skew, scale=scale)
     # at least 0; variance that the seeds already account for is subtracted, not counted twice

@@ -45,7 +45,7 @@ from ablate.sweep.begin import STATE, decide_once, lock_sweeps, register_study
 from ablate.sweep.cell import Cell, RunTask, fail
 from ablate.sweep.compose import PlannedSweep, stages
 from ablate.sweep.runs import plan_runs
-from ablate.verdict.conclude import needed
+from ablate.verdict.conclude import arms_to_continue
 from ablate.verdict.types import Verdict
 
 PART = (
@@ -144,7 +144,7 @@ class Worker:
         folder, results = self.sweep.folder, Path(self.sweep.config.paths.results)
         going: list[Levels] = self.agree(
             folder / f"look-{number}.json",
-            lambda: needed(looked(results, folder, gather(folder))),
+            lambda: arms_to_continue(looked(results, folder, gather(folder))),
         )
         return going
 

@@ -52,7 +52,7 @@ def caveats(
     judged: Sequence[JudgedClaim],
     waiting: Sequence[Claim],
     departed: Iterable[Reason],
-    unfinished: Sequence[Levels],
+    open_arms: Sequence[Levels],
 ) -> list[Caveat]:
     """Return all caveats of a study; caveats about the whole study come first.
 
@@ -61,10 +61,10 @@ def caveats(
         judged: the claims.
         waiting: planned claims that lack the runs of an arm.
         departed: differences from the registered study.
-        unfinished: levels of the arms of undecided claims that more seeds may decide.
+        open_arms: levels of the arms of undecided claims that more seeds may decide.
     """
     whole = [*evidence.notes, *departed, *_of_study(evidence, len(judged), len(waiting))]
-    runs = [*_of_runs(evidence, judged), *_of_plan(evidence, unfinished), *_of_code(evidence)]
+    runs = [*_of_runs(evidence, judged), *_of_plan(evidence, open_arms), *_of_code(evidence)]
     return [
         *(Caveat(**each, claims=[]) for each in whole),
         *_merged(_of_sizes, judged, evidence),
@@ -178,20 +178,21 @@ def _of_runs(evidence: Evidence, judged: Sequence[JudgedClaim]) -> Iterator[Reas
         failures = (claim.entry.get("failed_to_learn", {}).items() for claim in judged)
         counted = {arm for of_claim in failures for arm, count in of_claim if count["runs"]}
         runs = [run for run in evidence.runs if arm_label(run["levels"]) not in counted]
-        yield from _of_wrong_ends("runs_went_wrong", runs)
+        yield from _of_unlearned("runs_went_wrong", runs)
     if evidence.short:
         runs, steps = evidence.short.runs, evidence.short.regime["steps"]
         steps_of_runs = steps_of(runs, "budget.short", steps)
-        yield from _of_wrong_ends("short_runs_went_wrong", runs, steps=steps_of_runs)
+        yield from _of_unlearned("short_runs_went_wrong", runs, steps=steps_of_runs)
 
 
-def _of_wrong_ends(code: str, runs: list[Run], **at: object) -> Iterator[Reason]:
-    wrong = Counter(arm_label(run["levels"]) for run in runs if run["status"] in NOT_LEARNED)
-    if wrong:
-        yield reason(code, arms=dict(wrong), **at)
+def _of_unlearned(code: str, runs: list[Run], **values: object) -> Iterator[Reason]:
+    """Yield a caveat with the number of runs of each arm that diverged or collapsed, if any did."""
+    counts = Counter(arm_label(run["levels"]) for run in runs if run["status"] in NOT_LEARNED)
+    if counts:
+        yield reason(code, arms=dict(counts), **values)
 
 
-def _of_plan(evidence: Evidence, unfinished: Sequence[Levels]) -> Iterator[Reason]:
+def _of_plan(evidence: Evidence, open_arms: Sequence[Levels]) -> Iterator[Reason]:
     """Yield a caveat on arms with fewer seeds than planned.
 
     The seeds may be missing, or an interim analysis may have made them unnecessary.
@@ -203,7 +204,7 @@ def _of_plan(evidence: Evidence, unfinished: Sequence[Levels]) -> Iterator[Reaso
     if not few or not evidence.study["claims"]:
         return
     staged = "asked" in evidence.registration and len(planned_looks(evidence.study)) > 1
-    if staged and not any(arms[arm][0]["levels"] in unfinished for arm in few):
+    if staged and not any(arms[arm][0]["levels"] in open_arms for arm in few):
         yield reason("stopped_early", planned=planned, arms=few)
         return
     done = ((x["levels"], x["seed"]) for x in evidence.runs if x["status"] != "failed")
@@ -369,9 +370,9 @@ def _of_claim(claim: JudgedClaim, evidence: Evidence) -> Iterator[Reason]:
     if entry["p"] and alone and entry["interval"]:
         task = evidence.registration.get("components", {}).get("task", "")
         yield reason("seeds_only", task=task)
-    for attempt in claim.asked["tried"]:
+    for attempt in claim.history["tried"]:
         yield reason("asked_before", reason=attempt)
     if shares := claim.entry.get("information"):
         yield reason("interim", analysis=len(shares), share=shares[-1])
-    if settings := claim.asked["regimes"]:
+    if settings := claim.history["regimes"]:
         yield reason("other_settings", settings=settings)

@@ -31,7 +31,7 @@ from scipy.special import ndtr, ndtri
 from ablate.config.labels import use_labels
 from ablate.config.study import Levels, Study
 from ablate.errors import UserError, name_hint
-from ablate.evidence.checks import ABOUT, Registration, check_kept
+from ablate.evidence.checks import ABOUT, Registration, check_complete
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import STATUSES, Run, by_label, reason, spread
 from ablate.evidence.registration import ENOUGH, departures, planned_looks, split_claims
@@ -106,8 +106,8 @@ def conclude(evidence: Evidence) -> Verdict:
     judged = judge(decided, evidence, *about)
     claims = [each.entry for each in judged]
     if short:
-        claims = both(judged, judge(early, short, *about), evidence, short)
-    going_on = unfinished([*decided, *early], evidence)
+        claims = with_short_budget(judged, judge(early, short, *about), evidence, short)
+    continuing = open_arms([*decided, *early], evidence)
     verdict: Verdict = {
         "experiment": evidence.name,
         "rule": RULE,
@@ -123,7 +123,7 @@ def conclude(evidence: Evidence) -> Verdict:
         "failed_runs": sum(run["status"] == "failed" for run in evidence.runs),
         "reused_runs": sum(run["reused"] for run in evidence.runs),
         "older_runs": older_runs(evidence.runs, registration),
-        "caveats": caveats(evidence, judged, waiting, departed, going_on),
+        "caveats": caveats(evidence, judged, waiting, departed, continuing),
         "claims": claims,
         "arms": [
             _arm(label, runs, {*USUAL, "parameters", "steps", *(x["metric"] for x in claims)})
@@ -190,13 +190,13 @@ def _arm(label: str, runs: list[Run], asked: Set[str]) -> Arm:
     return cast(Arm, entry)
 
 
-def needed(evidence: Evidence) -> list[Levels]:
+def arms_to_continue(evidence: Evidence) -> list[Levels]:
     """Judge a study, and return the levels of the arms that continue after an interim analysis."""
     budgets = [evidence, *([evidence.short] if evidence.short else [])]
-    return unfinished((each for budget in budgets for each in decide(budget)), evidence)
+    return open_arms((each for budget in budgets for each in decide(budget)), evidence)
 
 
-def unfinished(decided: Iterable[Decided], evidence: Evidence) -> list[Levels]:
+def open_arms(decided: Iterable[Decided], evidence: Evidence) -> list[Levels]:
     """Return the levels of the arms of claims that are neither decided nor unlikely to be."""
     arms: list[Levels] = []
     for finding, _, decision in decided:
@@ -223,10 +223,10 @@ def _futile(finding: ClaimResult) -> bool:
     if finding.result.pairs < FEWEST:
         return False  # so few pairs show no trend
     looks, alpha = finding.result.looks, finding.claim["alpha"]
-    whole = kind_of(finding.claim).whole
+    full_alpha = kind_of(finding.claim).full_alpha
     return all(
         conditional_power(
-            nominal(finding.p[side], looks), looks[-1], alpha if side in whole else alpha / 2
+            nominal(finding.p[side], looks), looks[-1], alpha if side in full_alpha else alpha / 2
         )
         < FUTILE
         for side in (SUPPORTED, REFUTED)
@@ -242,7 +242,7 @@ def _arms(finding: ClaimResult, evidence: Evidence) -> Iterable[Levels]:
     return [run["levels"] for run in runs]
 
 
-def both(
+def with_short_budget(
     long: Sequence[JudgedClaim], early: Sequence[JudgedClaim], evidence: Evidence, short: Evidence
 ) -> list[Entry]:
     """Return the claims of verdict.json with their results at the long and at the short budget.
@@ -278,7 +278,7 @@ def load_evidence(folder: Path) -> Evidence:
             rule can decide a claim. The message names the file.
     """
     evidence = Evidence.load(folder)
-    check_kept(folder, evidence)
+    check_complete(folder, evidence)
     try:
         check_study(evidence.study)
     except UserError as error:

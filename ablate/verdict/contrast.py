@@ -19,14 +19,14 @@ from jaxtyping import Bool, Float
 from ablate.config.labels import arm_label
 from ablate.config.study import Claim, Predicted, Question
 from ablate.errors import UserError
-from ablate.evidence.checks import Asked
+from ablate.evidence.checks import History
 from ablate.evidence.folder import (
     NLL,
     Evidence,
     by_group,
     contributions,
     contributions_of_blocks,
-    differ,
+    differing_sentences,
 )
 from ablate.evidence.outcome import CHANGED, Run, involves_chance, value
 from ablate.evidence.registration import shared_seeds
@@ -38,10 +38,10 @@ from ablate.stats.estimate import Estimate, Units, estimate, from_arms
 from ablate.stats.means import largest
 from ablate.stats.moderated import FEWEST_RUNS, EffectNoise, arm_noise, effect_noise
 from ablate.verdict.floor import has_learned
-from ablate.verdict.sides import Side, ended_in, sides
+from ablate.verdict.sides import Side, complete_seeds, sides
 from ablate.verdict.types import ControlOutcome
 
-UNASKED = Asked(looks=[], tried=[], regimes=0)
+NO_HISTORY = History(looks=[], tried=[], regimes=0)
 SAME_SCORE = 1e-5  # allowed relative difference between a recorded score and its statistics
 OF_TEXTS = ("nll", "bpb", "nll_per_character")  # metrics proportional to the nll of a text
 Noise = Callable[[list[int]], EffectNoise]  # of the effect whose pairs have the given seeds
@@ -58,7 +58,7 @@ class Contrast:
 
     seeds: list[int]
     differences: Float[np.ndarray, " seeds"]
-    plus: Float[np.ndarray, " seeds"]  # sums of the terms with positive weight
+    added: Float[np.ndarray, " seeds"]  # sums of the terms with positive weight
     parts: Float[np.ndarray, "seeds units"] | None
     units: Units  # what each column of `parts` is
     learned: Bool[np.ndarray, " seeds"]  # whether all runs of the pair have learned
@@ -73,7 +73,7 @@ class Contrast:
     @property
     def estimate(self) -> Estimate:
         """The mean of the paired differences, with its standard error."""
-        mean_difference = estimate(self.differences, self.parts, self.plus)
+        mean_difference = estimate(self.differences, self.parts, self.added)
         if self.noise:
             mean_difference = from_arms(mean_difference, self.noise(self.seeds))
         skewness = None if self.textbook else mean_difference.skewness
@@ -87,7 +87,7 @@ class Contrast:
             self,
             seeds=[seed for seed, learned in zip(self.seeds, kept, strict=True) if learned],
             differences=self.differences[kept],
-            plus=self.plus[kept],
+            added=self.added[kept],
             parts=None if self.parts is None else self.parts[kept],
             learned=kept[kept],
         )
@@ -106,13 +106,13 @@ def _with_error(mean: Estimate, predicted: Predicted) -> Estimate:
 class Pair(NamedTuple):
     """The difference between the arms of a claim for one seed, as a weighted sum of runs.
 
-    `plus` is the sum of the terms with positive weight. `parts` has a contribution of each test
+    `added` is the sum of the terms with positive weight. `parts` has a contribution of each test
     sentence or block; the mean of these contributions is the difference. `parts` is None if the
     metric has no statistics.
     """
 
     difference: float
-    plus: float
+    added: float
     parts: Float[np.ndarray, " units"] | None
 
 
@@ -142,13 +142,13 @@ def contrast(claim: Claim, evidence: Evidence) -> Contrast:
     return Contrast(
         seeds=[*measured],
         differences=differences - gain,
-        plus=np.array([pair.plus for pair in measured.values()], dtype=np.float64),
+        added=np.array([pair.added for pair in measured.values()], dtype=np.float64),
         parts=None if parts is None else parts - gain,
         units=units,
         learned=np.array([_learned(arms, seed, claim["metric"]) for seed in measured], dtype=bool),
         sides=arms,
         unpaired=sorted((every & shared) - measured.keys()),
-        looks=information_fractions(claim, evidence, ended_in(arms)),
+        looks=information_fractions(claim, evidence, complete_seeds(arms)),
         textbook=claim.get("test") == "textbook",
         noise=noise_of(claim, arms, evidence) if pooled else None,
         predicted=predicted,
@@ -201,11 +201,11 @@ def _weighted(claim: Claim, sides: list[Side], seed: int, evidence: Evidence) ->
     terms = [(s.weight / len(s.runs[seed]), run) for s in sides for run in s.runs[seed]]
     metric, log = claim["metric"], uses_logarithm(claim)
     scores = [w * in_scale(value(run, metric), log=log) for w, run in terms]
-    plus = sum(score for (w, _), score in zip(terms, scores, strict=True) if w > 0)
+    added = sum(score for (w, _), score in zip(terms, scores, strict=True) if w > 0)
     total = difference(sum(scores), 0.0, max(map(abs, scores)))
     parts = stacked([contributions_to(run, metric, evidence, log=log) for _, run in terms])
     weights = np.array([[w] for w, _ in terms])
-    return Pair(total, plus, None if parts is None else (weights * parts).sum(0))
+    return Pair(total, added, None if parts is None else (weights * parts).sum(0))
 
 
 def stacked(
@@ -264,18 +264,18 @@ def _changed(sides: list[Side], seed: int, metric: str, evidence: Evidence) -> P
     """
     split = metric.rpartition("/")[0]
     total: Any = 0.0
-    plus = 0.0
+    added = 0.0
     for first, second in zip(sides[::2], sides[1::2], strict=True):
         pairs = list(zip(first.runs[seed], second.runs[seed], strict=False))
         for pair in pairs:
-            share = first.weight * differ(pair, split, evidence) / len(pairs)
-            total, plus = total + share, plus + max(0.0, float(share.mean()))
+            share = first.weight * differing_sentences(pair, split, evidence) / len(pairs)
+            total, added = total + share, added + max(0.0, float(share.mean()))
     parts = np.asarray(total, dtype=np.float64)
-    return Pair(float(parts.mean()), plus, parts)
+    return Pair(float(parts.mean()), added, parts)
 
 
 def _learned(sides: list[Side], seed: int, metric: str) -> bool:
-    return all(has_learned(run, metric, side.every) for side in sides for run in side.runs[seed])
+    return all(has_learned(run, metric, side.all_runs) for side in sides for run in side.runs[seed])
 
 
 def noise_of(claim: Claim, compared: list[Side], evidence: Evidence) -> Noise | None:
@@ -353,7 +353,7 @@ def _varies(row: Float[np.ndarray, " runs"]) -> bool:
     return len(row) >= FEWEST_RUNS and not at_most(float(np.ptp(row)), 0.0, largest(row))
 
 
-def asked_of(claim: Question, evidence: Evidence) -> Asked:
+def history_of(claim: Question, evidence: Evidence) -> History:
     """Return the history of a claim in the analysis log.
 
     The history is empty for evidence without a log. The log lists the claims that involve chance,
@@ -367,7 +367,7 @@ def asked_of(claim: Question, evidence: Evidence) -> Asked:
         if len(asked) == len(names):
             asked = dict(zip(names, asked.values(), strict=True))
             break
-    return asked.get(claim_name(claim), UNASKED)
+    return asked.get(claim_name(claim), NO_HISTORY)
 
 
 def information_fractions(claim: Question, evidence: Evidence, seeds: Collection[int]) -> Fractions:
@@ -384,7 +384,7 @@ def information_fractions(claim: Question, evidence: Evidence, seeds: Collection
         seeds: the seeds of the claim's finished runs.
     """
     planned = evidence.study["seeds"]
-    saw = [len({*seeds} & {*seen}) for seen in asked_of(claim, evidence)["looks"]]
+    saw = [len({*seeds} & {*seen}) for seen in history_of(claim, evidence)["looks"]]
     earlier = sorted({count for count in saw if 0 < count < len(seeds)})
     if not seeds or any(count >= planned for count in earlier):
         return ONCE

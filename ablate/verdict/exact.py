@@ -22,7 +22,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ablate.config.study import Claim, Levels
-from ablate.evidence.folder import Evidence, differ
+from ablate.evidence.folder import Evidence, differing_sentences
 from ablate.evidence.outcome import CHANGED, Run, needs_no_training
 from ablate.record.results import run_key
 from ablate.stats import Tests, at_most
@@ -78,7 +78,7 @@ class Exact:
 
     @property
     def pairs(self) -> int:
-        """The number of cases in `counted`."""
+        """The number of cases that decide the claim; other kinds of claims count pairs of runs."""
         return len(self.counted)
 
     @property
@@ -161,7 +161,7 @@ def examine(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> Exact:
     """
     alone = [(run,) for run in evidence.runs if has(run, claim["where"] | claim["treatment"])]
     measured: Sequence[Runs] = alone if is_alone(claim) else [*pairs(*arms)]
-    runs = [run for arm in arms for run in arm.every]
+    runs = [run for arm in arms for run in arm.all_runs]
     draws = [run["draws"] for run in runs if run.get("draws") is not None]
     recorded = claim["metric"].startswith("probe/") and len(draws) == len(runs)
     table = Exact(
@@ -237,7 +237,7 @@ def _case(claim: Any, runs: Runs, evidence: Evidence) -> Case:
 def _changed(runs: tuple[Run, Run], split: str, evidence: Evidence) -> float | None:
     """Return the fraction of sentences whose translations differ; None if it is not recorded."""
     try:
-        return float(differ(runs, split, evidence).mean())
+        return float(differing_sentences(runs, split, evidence).mean())
     except KeyError:
         return None
 
@@ -280,7 +280,7 @@ def trained_value(
     The result is None if training does not affect the values, or if no run was trained. Arms that
     agree in every run are no exception, because other seeds may differ.
     """
-    runs = (run for arm in arms for run in arm.every)
+    runs = (run for arm in arms for run in arm.all_runs)
     trained = any((run["metrics"].get("steps") or 0) > 0 for run in runs)
     if needs_no_training(claim["metric"]) or not trained:
         return None

@@ -122,9 +122,9 @@ def _failed_to_learn(arm: Side, metric: str, evidence: Evidence) -> bool:
 
 def _never_trained(arm: Side) -> bool:
     """Return whether the runs of an arm are untrained on purpose."""
-    return bool(arm.every) and all(
+    return bool(arm.all_runs) and all(
         run["metrics"].get("steps") == 0 or run["levels"].get("weights") == INITIAL
-        for run in arm.every
+        for run in arm.all_runs
     )
 
 
@@ -178,8 +178,8 @@ def _at_floor(arm: Side, metric: str) -> bool:
     """Return whether the runs of an arm are, on average, no better than without learning."""
     indicator = _indicator_of(metric)
     if not indicator:
-        return bool(arm.ended) and all(run["status"] in NOT_LEARNED for run in arm.ended)
-    heights = (_above(run, f"{metric.rpartition('/')[0]}/{indicator}") for run in arm.ended)
+        return bool(arm.completed) and all(run["status"] in NOT_LEARNED for run in arm.completed)
+    heights = (_above(run, f"{metric.rpartition('/')[0]}/{indicator}") for run in arm.completed)
     gains = [height for height in heights if height is not None]
     return bool(gains) and at_most(statistics.fmean(gains), 0.0, max(map(abs, gains)))
 
@@ -248,7 +248,8 @@ def rates_of_failure(claim: Claim, arms: Sequence[Side], looks: Fractions) -> Ra
 
 def _count(side: Side, metric: str) -> tuple[int, int]:
     """Return the number of runs that failed to learn, and the number of all runs that ended."""
-    return sum(not has_learned(run, metric, side.every) for run in side.ended), len(side.ended)
+    learned = [has_learned(run, metric, side.all_runs) for run in side.completed]
+    return learned.count(False), len(learned)
 
 
 def learning(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> Learning:
@@ -265,7 +266,7 @@ def learning(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> Learning
         return {"metric": metric, "gains": {}, "still": []}
     better = metric_of(metric).better or claim["better"]  # equality has no better side
     sign = 1 if better == "higher" else -1
-    by_arm = {arm_label(side.levels): _gains(side.every, metric) for side in arms}
+    by_arm = {arm_label(side.levels): _gains(side.all_runs, metric) for side in arms}
     gains = {name: sign * statistics.fmean(of_arm) for name, of_arm in by_arm.items() if of_arm}
     still = [name for name, gain in gains.items() if at_most(claim["margin"] / 2, gain)]
     return {"metric": metric, "gains": gains, "still": still}
@@ -393,7 +394,7 @@ def _mean(side: Side, metric: str) -> float | None:
     """Return the mean of a metric over the finished runs of an arm; None if no run has it."""
     scores = [
         value(run, metric)
-        for run in side.every
+        for run in side.all_runs
         if run["status"] == "finished" and isinstance(run["metrics"].get(metric), int | float)
     ]
     return statistics.fmean(scores) if scores else None

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 
 from ablate.config.study import Claim, Question
 from ablate.errors import track
-from ablate.evidence.checks import Asked, Registration
+from ablate.evidence.checks import History, Registration
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import Reason, Run, Values, involves_chance, reason
 from ablate.phrases import claim_name
@@ -27,12 +27,12 @@ from ablate.stats.corrections import (
 from ablate.stats.estimate import Estimate
 from ablate.stats.means import MeanDifference
 from ablate.stats.rates import Rates
-from ablate.verdict.contrast import asked_of, control
+from ablate.verdict.contrast import control, history_of
 from ablate.verdict.exact import Exact, TrainedValue
 from ablate.verdict.floor import learning
 from ablate.verdict.kind import ClaimResult
 from ablate.verdict.kinds import kind_of
-from ablate.verdict.sides import names, other_settings, untuned_rates
+from ablate.verdict.sides import labels_of_arms, other_settings, untuned_rates
 from ablate.verdict.types import (
     DIRECTION,
     INCONCLUSIVE,
@@ -74,7 +74,7 @@ class JudgedClaim(NamedTuple):
 
     finding: ClaimResult
     entry: Entry
-    asked: Asked
+    history: History
     seen_before: bool
     untuned: list[str]
     noise: Reason | None
@@ -96,8 +96,8 @@ def decide(evidence: Evidence, waiting: Sequence[Claim] = ()) -> list[Decided]:
     """
     claims = evidence.study["claims"]
     counted = track(claims, "judging claims", len(claims))
-    findings = [kind_of(claim).find(claim, evidence) for claim in counted]
-    scaled = [kind_of(finding.claim).scaled(finding.p) for finding in findings]
+    findings = [kind_of(claim).evaluate(claim, evidence) for claim in counted]
+    scaled = [kind_of(finding.claim).scaled_to_alpha(finding.p) for finding in findings]
     later = [{SUPPORTED: 1.0} if involves_chance(claim) else {} for claim in waiting]
     adjusted = adjust([*scaled, *later], [claim["alpha"] for claim in (*claims, *waiting)])
     return [Decided(f, p, _decision(f, p)) for f, p in zip(findings, adjusted, strict=False)]
@@ -142,7 +142,7 @@ def judge(
     judged = []
     for each in decided:
         finding, claim = each.finding, each.finding.claim
-        asked, noise = asked_of(claim, evidence), seen_noise(finding)
+        history, noise = history_of(claim, evidence), seen_noise(finding)
         rates = untuned_rates(claim, finding.sides, evidence)
         older = older_runs(finding.runs, registration)
         earlier = bool(registration["earlier"])
@@ -153,9 +153,9 @@ def judge(
             **_result(each, open_claims),
             **_counts(finding),
             **_of_test(finding, evidence, noise),
-            "arms": names(claim),
+            "arms": labels_of_arms(claim),
             "failed_runs": sum(run["status"] == "failed" for run in finding.runs),
-            "exploratory": bool(study_changed or seen_before or rates or asked["tried"]),
+            "exploratory": bool(study_changed or seen_before or rates or history["tried"]),
             "older_cells": older,
             "primary": claim_name(claim) == primary,
         }
@@ -163,7 +163,7 @@ def judge(
             entry["settings"] = settings
         if not state["gains"] or state["still"]:
             entry = make_undecided(entry, reason("still_learning"))
-        judged.append(JudgedClaim(finding, entry, asked, seen_before, rates, noise, state))
+        judged.append(JudgedClaim(finding, entry, history, seen_before, rates, noise, state))
     return judged
 
 
@@ -221,7 +221,7 @@ def _result(decided: Decided, open_claims: int) -> Values:
     more = decidable and (is_open or decision.grade == DIRECTION)
     plans = kind.seeds_needed(claim, estimate, shared) if more else {}
     bands = kind.decision_thresholds(estimate, claim["alpha"]) if decidable else []
-    scaled = kind.scaled(finding.p)
+    scaled = kind.scaled_to_alpha(finding.p)
     entry: Values = {
         "verdict": decision.status,
         "grade": decision.grade,
@@ -294,7 +294,7 @@ def _of_test(finding: ClaimResult, evidence: Evidence, noise: Reason | None) -> 
         entry["false_rate"] = noise["values"]["rate"]
     if estimate.looks != ONCE:
         entry["information"] = list(estimate.looks)
-    if finding.p and SUPPORTED in kind.whole:
+    if finding.p and SUPPORTED in kind.full_alpha:
         entry["interval_equivalence"] = _bounded(estimate.interval(1 - 2 * claim["alpha"]))
     if kind.controlled:
         entry["control"] = control(claim, evidence)
@@ -316,7 +316,7 @@ def seen_noise(finding: ClaimResult) -> Reason | None:
         return None
     if effect.skewness is None or not effect.error > 0:
         return None
-    equivalence = SUPPORTED in kind_of(finding.claim).whole
+    equivalence = SUPPORTED in kind_of(finding.claim).full_alpha
     measured = PAIRED
     if effect.arms is not None:
         measured = FURTHER if effect.arms.further else BORROWED

@@ -37,10 +37,8 @@ POWER = 0.8
 
 @dataclass(frozen=True)
 class ClaimResult:
-    """The statistical result of a claim, from which its verdict follows.
-
-    It has the estimate, the p-values, and the reason why the claim cannot be judged, if there is
-    such a reason.
+    """The statistical result of a claim: its estimate and its p-values, from which the verdict
+    follows, or the reason why the claim cannot be judged.
     """
 
     claim: Claim
@@ -58,7 +56,7 @@ class ClaimResult:
     @property
     def runs(self) -> list[Run]:
         """All runs of the claim, including failed runs."""
-        return [run for side in self.sides for run in side.every]
+        return [run for side in self.sides for run in side.all_runs]
 
 
 class Kind(ABC):
@@ -69,7 +67,7 @@ class Kind(ABC):
     signs: tuple[int, ...] = (1,)  # of the margins to compare with the ends of an interval
     controlled = False  # whether a claim may name a positive control, an arm that loses
     most_seeds = 100_000
-    whole: tuple[str, ...] = ()  # decisions whose test has all of alpha instead of half
+    full_alpha: tuple[str, ...] = ()  # decisions that are tested at alpha instead of alpha / 2
 
     def problems(self, claim: Claim, factors: list[str]) -> Iterator[str]:
         """Yield why this kind cannot decide a claim.
@@ -82,7 +80,7 @@ class Kind(ABC):
         if self.needs_margin and claim["margin"] == 0:
             yield f"margin=0, but {claim['kind']} needs a margin above 0"
 
-    def find(self, claim: Claim, evidence: Evidence) -> ClaimResult:
+    def evaluate(self, claim: Claim, evidence: Evidence) -> ClaimResult:
         """Return the statistical result of a claim.
 
         Raises:
@@ -93,21 +91,21 @@ class Kind(ABC):
                 return self._of_means(claim, evidence)
             paired = contrast(claim, evidence)
         except ContrastError as problem:
-            return self.finding(claim, NOTHING, problem.reason)
+            return self.claim_result(claim, NOTHING, problem.reason)
         effect, arms = paired.estimate, paired.sides
         if why := one_way(
             claim, arms, evidence, partial(control, claim, evidence), paired.differences
         ):
-            return self.finding(claim, effect, why, sides=arms, paired=paired)
+            return self.claim_result(claim, effect, why, sides=arms, paired=paired)
         failed, learned = failures(claim, arms), paired.among_learned()
         # the failed runs of a table have no value, and therefore no difference
         without = "design" in claim and any(count["runs"] for count in failed.values())
         if learned.seeds == paired.seeds and not without:
-            return self.finding(claim, effect, sides=arms, paired=paired, failures=failed)
+            return self.claim_result(claim, effect, sides=arms, paired=paired, failures=failed)
         effect, few = learned.estimate, None
         if effect.pairs < FEWEST:
             few = reason("too_few_learned", pairs=effect.pairs, needed=FEWEST)
-        finding = self.finding(claim, effect, few, sides=arms, paired=learned, failures=failed)
+        finding = self.claim_result(claim, effect, few, sides=arms, paired=learned, failures=failed)
         return self._with_rates(finding, rates_of_failure(claim, arms, learned.looks))
 
     def _of_means(self, claim: Claim, evidence: Evidence) -> ClaimResult:
@@ -125,7 +123,7 @@ class Kind(ABC):
             effect = effect_of(cast(TableClaim, claim), arms)
             problem = problem_of(effect, arms, cast(TableClaim, claim))
         failed = failures(claim, arms)
-        finding = self.finding(claim, effect, problem, sides=arms, failures=failed)
+        finding = self.claim_result(claim, effect, problem, sides=arms, failures=failed)
         return self._with_rates(finding, rates)
 
     def _with_rates(self, finding: ClaimResult, rates: Rates | None) -> ClaimResult:
@@ -153,7 +151,7 @@ class Kind(ABC):
         more, often than the baseline (as the claim says); None if neither test is significant.
         """
         tests = doubled(self.of_failures(rates.p_at_most(0.0), rates.p_at_least(0.0)))
-        decided = at_most(min(self.scaled(tests).values()), finding.claim["alpha"])
+        decided = at_most(min(self.scaled_to_alpha(tests).values()), finding.claim["alpha"])
         return tests if decided else None
 
     def of_failures(self, better: float, worse: float) -> Tests:
@@ -166,7 +164,7 @@ class Kind(ABC):
         """
         return {SUPPORTED: better, REFUTED: worse}
 
-    def finding(
+    def claim_result(
         self, claim: Claim, estimate: Tested, problem: Reason | None = None, **fields: Any
     ) -> ClaimResult:
         """Return the result of a claim: the estimate and its p-values.
@@ -186,11 +184,11 @@ class Kind(ABC):
         test.
         """
 
-    def scaled(self, p: Tests) -> Tests:
+    def scaled_to_alpha(self, p: Tests) -> Tests:
         """Return p-values multiplied so that each is compared with alpha, by name of the
         decision.
         """
-        return {side: x if side in self.whole else min(1.0, 2 * x) for side, x in p.items()}
+        return {side: x if side in self.full_alpha else min(1.0, 2 * x) for side, x in p.items()}
 
     def decide(self, p: Tests, alpha: float) -> Decision:
         """Return the decision on a claim from its p-values.
@@ -203,9 +201,9 @@ class Kind(ABC):
         """
         return Decision(side(p, alpha))
 
-    def alone(self, estimate: Any, margin: float, alpha: float) -> Decision:
-        """Return the decision on an estimate without Holm's correction for other claims."""
-        return self.decide(self.scaled(self.p_values(estimate, margin)), alpha)
+    def decide_uncorrected(self, estimate: Any, margin: float, alpha: float) -> Decision:
+        """Return the decision on an estimate, without Holm's correction for other claims."""
+        return self.decide(self.scaled_to_alpha(self.p_values(estimate, margin)), alpha)
 
     @abstractmethod
     def decision_thresholds(self, estimate: Any, alpha: float) -> list[Band]:

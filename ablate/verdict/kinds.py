@@ -151,7 +151,7 @@ class Equivalence(Sameness):
         "supported when the 90 % interval (1 - 2 alpha) lies within the margin on both sides, "
         "refuted when the whole 95 % interval (1 - alpha) lies outside of the margin"
     )
-    whole = (SUPPORTED,)
+    full_alpha = (SUPPORTED,)
     signs = (-1, 1)
 
     def p_values(self, estimate: Any, margin: float) -> Tests:
@@ -238,7 +238,7 @@ class Stability(Superiority):
                 "that the claim could come out in one way only; allowed is a smaller margin"
             )
 
-    def find(self, claim: Claim, evidence: Evidence) -> ClaimResult:
+    def evaluate(self, claim: Claim, evidence: Evidence) -> ClaimResult:
         """Return the result of a claim: a test of the proportions of failed runs in both arms.
 
         The runs of a seed count even if only one of the arms has runs with this seed. The arm with
@@ -247,11 +247,11 @@ class Stability(Superiority):
         paired = None if is_independent(claim) else contrast(claim, evidence)
         arms = paired.sides if paired else sides(claim, evidence)
         counts = [
-            (sum(is_unstable(run, claim["metric"]) for run in side.ended), len(side.ended))
+            (sum(is_unstable(run, claim["metric"]) for run in side.completed), len(side.completed))
             for side in sorted(arms, key=lambda side: -side.weight)
         ]
         rates = Rates(*counts[0], *counts[1], paired.looks if paired else ONCE)
-        return self.finding(claim, rates, sides=arms, paired=paired)
+        return self.claim_result(claim, rates, sides=arms, paired=paired)
 
     def detectable(
         self, claim: Claim, estimate: Any, alpha: float, pairs: int | None = None
@@ -331,7 +331,7 @@ class ExactKind(Kind):
         "is supported when the whole 90 % interval (1 - 2 alpha) of the mean is on the claimed "
         "side of the limit, and refuted when it is on the other side"
     )
-    whole = (SUPPORTED, REFUTED)
+    full_alpha = (SUPPORTED, REFUTED)
     signs = (-1, 1)
 
     def problems(self, claim: Claim, factors: list[str]) -> Iterator[str]:
@@ -351,7 +351,7 @@ class ExactKind(Kind):
                 "a tolerance, to be near 0, or a margin, to be away from it"
             )
 
-    def find(self, claim: Claim, evidence: Evidence) -> ClaimResult:
+    def evaluate(self, claim: Claim, evidence: Evidence) -> ClaimResult:
         """Return the result of an exact claim: the value of each case.
 
         If the claim is about trained models, whose values vary between seeds, the result also has

@@ -68,14 +68,14 @@ class Side:
     runs: dict[int, list[Run]]
 
     @property
-    def every(self) -> list[Run]:
+    def all_runs(self) -> list[Run]:
         """All runs of the arm, including failed runs."""
         return [run for runs in self.runs.values() for run in runs]
 
     @property
-    def ended(self) -> list[Run]:
+    def completed(self) -> list[Run]:
         """All runs of the arm that did not fail with an error."""
-        return [run for run in self.every if run["status"] != "failed"]
+        return [run for run in self.all_runs if run["status"] != "failed"]
 
 
 def sides(claim: Question, evidence: Evidence) -> list[Side]:
@@ -92,13 +92,13 @@ def sides(claim: Question, evidence: Evidence) -> list[Side]:
         return arms
     if not claim.get("design"):
         return _shared(arms)
-    _check_apart(claim, arms, evidence)
+    _check_disjoint(claim, arms, evidence)
     return arms
 
 
-def _check_apart(claim: Question, arms: list[Side], evidence: Evidence) -> None:
+def _check_disjoint(claim: Question, arms: list[Side], evidence: Evidence) -> None:
     """Check that no run of a table belongs to two arms, and that no pair has two runs of an arm."""
-    cells = [{run["cell"] for run in side.every} for side in arms]
+    cells = [{run["cell"] for run in side.all_runs} for side in arms]
     if len(set.union(*cells)) < sum(map(len, cells)):
         raise UserError(f"{claim['id']}: a run belongs to two arms of the claim")
     for side in arms:
@@ -110,10 +110,10 @@ def _check_apart(claim: Question, arms: list[Side], evidence: Evidence) -> None:
             )
 
 
-def ended_in(sides: list[Side]) -> set[int]:
+def complete_seeds(sides: list[Side]) -> set[int]:
     """Return the seeds for which every arm has runs, none of which failed with an error."""
     shared = set.intersection(*(set(side.runs) for side in sides)) if sides else set()
-    return shared - {run["seed"] for s in sides for run in s.every if run["status"] == "failed"}
+    return shared - {run["seed"] for s in sides for run in s.all_runs if run["status"] == "failed"}
 
 
 def pairs(first: Side, second: Side) -> Iterator[tuple[Run, Run]]:
@@ -209,7 +209,7 @@ def _shared(sides: list[Side]) -> list[Side]:
     free, a run is kept if every arm has runs with the same combination of levels.
     """
     fixed = {factor for side in sides for factor in side.levels}
-    common = set.intersection(*({_free(run, fixed) for run in side.every} for side in sides))
+    common = set.intersection(*({_free(run, fixed) for run in side.all_runs} for side in sides))
     return [
         replace(
             side,
@@ -265,13 +265,13 @@ def values_of(arm: Side, metric: str) -> means.Values:
     """Return the results of the runs of an arm that have one, sorted, because a floating-point sum
     depends on the order.
     """
-    finished: Any = [run["metrics"][metric] for run in arm.every if run["status"] == "finished"]
+    finished: Any = [run["metrics"][metric] for run in arm.all_runs if run["status"] == "finished"]
     return np.sort(np.array(finished, dtype=np.float64))
 
 
 def _slope(claim: TableClaim, arm: Side) -> MeanDifference:
     """Return the slope of the metric over the column of a trend, times the weight of the arm."""
-    runs: Any = [run for run in arm.every if run["status"] == "finished"]
+    runs: Any = [run for run in arm.all_runs if run["status"] == "finished"]
     points = [(run["levels"][claim["over"]], run["metrics"][claim["metric"]]) for run in runs]
     points = sorted((level, result) for level, result in points if level is not None)
     of_results = "log_log" if claim["scale"] == "log_log" else "linear"
@@ -282,7 +282,7 @@ def _slope(claim: TableClaim, arm: Side) -> MeanDifference:
     return means.slope(x, arm.weight * y, "least squares")
 
 
-def names(claim: Question) -> list[str]:
+def labels_of_arms(claim: Question) -> list[str]:
     """Return the labels of treatment and baseline; [] if the claim has no arms."""
     if is_alone(claim):
         return [say(claim["treatment"])] if claim["treatment"] else []
@@ -304,7 +304,7 @@ def other_settings(arms: Sequence[Side], study: Study) -> dict[str, list[str]]:
         return {}
     tune: Mapping[str, object] = study.get("tune") or {}
     named = {*study["factors"], str(tune.get("key")), FACTOR}
-    by_arm = [_overrides(side.every, named) for side in arms]
+    by_arm = [_overrides(side.all_runs, named) for side in arms]
     keys = dict.fromkeys(key for words in by_arm for key in words)
     differing = [key for key in keys if any(w.get(key) != by_arm[0].get(key) for w in by_arm)]
     return {
@@ -330,9 +330,9 @@ def untuned_rates(claim: Question, arms: Sequence[Side], evidence: Evidence) -> 
     untuned: dict[str, None] = {}
     for treatment, baseline in zip(arms[::2], arms[1::2], strict=False):
         for name in sorted(rates) if claim["kind"] != "trend" else ():
-            alike = [words[run["cell"]] | {name: []} for run in baseline.every]
+            alike = [words[run["cell"]] | {name: []} for run in baseline.all_runs]
             trained = [x.get(name) for x in words.values() if x | {name: []} in alike]
-            given = [words[run["cell"]].get(name) for run in treatment.every]
+            given = [words[run["cell"]].get(name) for run in treatment.all_runs]
             for values in (rate for rate in given if rate not in trained):
                 rate = f"{name}={' or '.join(values)}" if values else f"the default of {name}"
                 untuned[rate] = None

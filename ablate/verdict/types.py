@@ -184,7 +184,8 @@ class Cases(TypedDict):
 
     `of` is the number of all cases. `counted` is the number of cases that decide the claim. If the
     claim has a negative control, that is, a deliberate fault that must change the measured value,
-    cases in which the fault changed nothing are not counted.
+    cases in which the fault changed nothing are not counted. `elsewhere` is an arm outside the
+    claim that violates the rule, as a positive control does, with its deviation from 0.
     """
 
     of: int

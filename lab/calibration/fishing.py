@@ -17,7 +17,7 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.log import Sweep, analysed, registration, with_history
 from ablate.evidence.registration import questions, study_hash
 from ablate.record.files import digest
-from ablate.verdict.contrast import asked_of
+from ablate.verdict.contrast import history_of
 from ablate.verdict.judge import decide
 from ablate.verdict.types import SUPPORTED
 
@@ -74,7 +74,7 @@ class PHackingSimulation:
     def succeeds(self, trial: Try) -> bool:
         """Run a sweep, and return whether its verdict is "supported" and not exploratory."""
         evidence = self.judged(trial)
-        if asked_of(CLAIM, evidence)["tried"]:
+        if history_of(CLAIM, evidence)["tried"]:
             return False
         ((_, _, decision),) = decide(evidence)
         return decision.status == SUPPORTED
@@ -94,7 +94,7 @@ class PHackingSimulation:
         self.sweeps.append(sweep)
         runs = [self.run(trial, arm, seed) for arm in ARMS for seed in sweep.seeds]
         registered = registration(sweep, self.sweeps)
-        evidence = Evidence.made_up(study, runs, name=trial.name, registration=registered)
+        evidence = Evidence.synthetic(study, runs, name=trial.name, registration=registered)
         judged = with_history(evidence, sweep, self.sweeps)
         seeds, _ = analysed(evidence, sweep)
         sweep.looks.append(frozenset(seeds))

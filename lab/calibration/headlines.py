@@ -105,8 +105,8 @@ def _verdicts(
 
 def _finding(number: int, steps: int, plus: np.ndarray, minus: np.ndarray) -> Finding:
     kind = KINDS["superiority"]
-    effect = estimate(plus - minus, plus=plus)
-    tests = kind.scaled(kind.p_values(effect, MARGIN))
+    effect = estimate(plus - minus, added=plus)
+    tests = kind.scaled_to_alpha(kind.p_values(effect, MARGIN))
     decision = kind.decide(tests, ALPHA)
     answer: Any = {
         "statement": "",

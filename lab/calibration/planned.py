@@ -52,7 +52,7 @@ def promised(name: str, noise: Estimate, margin: float, draw: Draw, sweeps: int)
     assert seeds is not None
     reached = 0
     for _ in range(sweeps):
-        decision = rule.alone(draw(effects * margin, seeds), margin, ALPHA)
+        decision = rule.decide_uncorrected(draw(effects * margin, seeds), margin, ALPHA)
         reached += side in (decision.status, decision.grade)
     power = rule.power(side, noise, margin, effect, seeds, ALPHA)
     return {name: reached / sweeps, f"{name}: seeds": seeds, f"{name}: planned": power}

@@ -66,7 +66,7 @@ def _rates(plus: Seeds, minus: Seeds) -> Rates:
 
 
 def _interval(plus: Seeds, minus: Seeds, level: float) -> tuple[float, float]:
-    return estimate(plus - minus, plus=plus).interval(level)
+    return estimate(plus - minus, added=plus).interval(level)
 
 
 def _worse(ends: np.ndarray) -> float:

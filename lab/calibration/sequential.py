@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from ablate.evidence.folder import Evidence
 from ablate.evidence.registration import planned_looks
-from ablate.verdict.conclude import needed
+from ablate.verdict.conclude import arms_to_continue
 from ablate.verdict.judge import decide
 from ablate.verdict.types import REFUTED, SUPPORTED
 from lab.calibration.fishing import ARMS, CLAIM
@@ -72,7 +72,7 @@ def _staged(kind: str, scores: Scores) -> tuple[str, int]:
     for seeds in planned_looks(study):
         evidence = _evidence(kind, scores[:, :seeds], seen)
         seen = [*seen, list(range(seeds))]
-        if not needed(evidence):
+        if not arms_to_continue(evidence):
             break
     return _status(evidence), seeds
 
@@ -91,7 +91,7 @@ def _evidence(kind: str, scores: Scores, seen: list[list[int]]) -> Evidence:
         for arm, arm_scores in zip(ARMS, scores, strict=True)
         for seed, score in enumerate(arm_scores.tolist())
     ]
-    return Evidence.made_up(study, runs, registration=asked)
+    return Evidence.synthetic(study, runs, registration=asked)
 
 
 def _run(arm: str, seed: int, nll: float) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def false_difference(plus: Seeds, minus: Seeds) -> float:
     """Return the proportion of sweeps in which two equal arms are called different."""
     pairs = zip(plus, minus, strict=True)
     ends = np.array(
-        [estimate(plus - other, plus=plus).interval(1 - ALPHA) for plus, other in pairs]
+        [estimate(plus - other, added=plus).interval(1 - ALPHA) for plus, other in pairs]
     )
     return float(((ends[:, 0] > 0) | (ends[:, 1] < 0)).mean())
 

@@ -95,7 +95,7 @@ def _of(plus: Parts, minus: Parts) -> Estimate:
 
 
 def _verdicts(name: str, kind: str, margin: float, effect: Estimate) -> Marks:
-    decision = KINDS[kind].alone(effect, margin, ALPHA)
+    decision = KINDS[kind].decide_uncorrected(effect, margin, ALPHA)
     marks = {f"{name}: {side}": float(decision.status == side) for side in (SUPPORTED, REFUTED)}
     return marks | {f"{name}: {LARGE}": float(decision.grade == LARGE)}
 

@@ -53,7 +53,7 @@ def test_pairs_are_matched_by_the_column_and_incomplete_ones_do_not_enter(better
     assert claim["p"]["supported"] == pytest.approx(p, rel=1e-9)
     assert codes_of(runs, **asked)["pairs_incomplete"] == {"pairs": 1}
     plus, minus = (whole.a, whole.b) if better == "lower" else (whole.b, whole.a)
-    ours = estimate((plus - minus).to_numpy(), plus=plus.to_numpy())  # as a sweep's seeds
+    ours = estimate((plus - minus).to_numpy(), added=plus.to_numpy())  # as a sweep's seeds
     (claim,) = claims_of(runs, **asked)
     assert claim["p"]["supported"] == pytest.approx(ours.p_at_most(0.0), rel=1e-6)
     assert claim["interval"] == pytest.approx(ours.interval(0.95), rel=1e-9)

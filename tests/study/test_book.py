@@ -11,8 +11,8 @@ from ablate.evidence.checks import ANALYSIS_LOG
 from ablate.evidence.folder import Evidence
 from ablate.evidence.log import Sweep, history, looked, read_log, register
 from ablate.evidence.outcome import reason
-from ablate.evidence.registration import concerns, contrasts, questions, rule
-from ablate.verdict.contrast import UNASKED, asked_of, information_fractions
+from ablate.evidence.registration import concerns, question_keys, questions, rule
+from ablate.verdict.contrast import NO_HISTORY, history_of, information_fractions
 from lab.calibration import fishing
 from lab.calibration.fishing import CLAIM, ROUTES, PHackingSimulation, Try
 
@@ -40,8 +40,8 @@ def test_no_route_to_a_second_try_is_free(user, name):
     first, second = (
         user.judged(attempt) for attempt, _ in zip(ROUTES[name](user), "12", strict=False)
     )
-    assert asked_of(CLAIM, first)["tried"] == []
-    tried = asked_of(CLAIM, second)["tried"]
+    assert history_of(CLAIM, first)["tried"] == []
+    tried = history_of(CLAIM, second)["tried"]
     caveat_values = [
         x for each in tried for x in (each["code"], *each["values"].get("changes", []))
     ]
@@ -56,8 +56,8 @@ def test_lucky_seeds_of_an_exact_claim_are_exploratory(monkeypatch):
     user = PHackingSimulation(np.random.default_rng(0))
     user.judged(Try(seeds=tuple(range(15)), planned=15))
     lucky = user.judged(Try(seeds=(0, 3, 4, 8, 11), planned=15))
-    assert asked_of(exact, lucky)["tried"] == [reason("seeds_left_out", seeds=10)]
-    tried, *_ = asked_of(exact, user.judged(Try(seeds=(0, 3, 4, 8, 11), planned=5)))["tried"]
+    assert history_of(exact, lucky)["tried"] == [reason("seeds_left_out", seeds=10)]
+    tried, *_ = history_of(exact, user.judged(Try(seeds=(0, 3, 4, 8, 11), planned=5)))["tried"]
     assert ["seeds", 15, 5] in tried["values"]["changes"]
 
 
@@ -95,13 +95,13 @@ def test_a_claim_of_what_cannot_be_does_not_become_one_of_what_is_worse(user):
     for rules in user.sweeps[0].questions.values():
         rules[0]["cannot"] = True
     second = user.judged(Try(planned=4, seeds=(0, 1, 2, 3)))
-    (tried,) = asked_of(CLAIM, second)["tried"]
+    (tried,) = history_of(CLAIM, second)["tried"]
     assert tried["values"]["changes"] == [["cannot", True, False]]
 
 
 def test_seeds_of_another_replicate_are_other_seeds(user):
     user.judged(Try(seeds=(0, 1), planned=4))
-    history = asked_of(CLAIM, user.judged(Try(seeds=(1, 2), planned=4, replicate=3)))
+    history = history_of(CLAIM, user.judged(Try(seeds=(1, 2), planned=4, replicate=3)))
     assert history["tried"] == [reason("seeds_left_out", seeds=2)]
     assert history["looks"] == [[]]
 
@@ -109,12 +109,12 @@ def test_seeds_of_another_replicate_are_other_seeds(user):
 def test_contests_know_of_contests_alone(user):
     user.judged(Try())
     first = user.judged(Try(replicate=1, contest=True))
-    assert asked_of(CLAIM, first) == {"looks": [], "tried": [], "regimes": 0}
+    assert history_of(CLAIM, first) == {"looks": [], "tried": [], "regimes": 0}
     assert {run["seed"] for run in first.runs} == set(range(10))
     second = user.judged(Try(replicate=2, contest=True))
-    (tried,) = asked_of(CLAIM, second)["tried"]
+    (tried,) = history_of(CLAIM, second)["tried"]
     assert (tried["code"], tried["values"]["seeds"]) == ("earlier_replication", 10)
-    codes = [x["code"] for x in asked_of(CLAIM, user.judged(Try(replicate=3)))["tried"]]
+    codes = [x["code"] for x in history_of(CLAIM, user.judged(Try(replicate=3)))["tried"]]
     assert codes == ["alpha_spent", "seeds_left_out"]  # of the first alone
 
 
@@ -123,7 +123,7 @@ def test_seeds_that_an_earlier_sweep_started_may_not_be_left_out(user, analysed)
     user.judged(Try(seeds=(0, 1, 2), planned=4))
     if not analysed:  # it was stopped before its end
         user.sweeps[0].looks.clear()
-    history = asked_of(CLAIM, user.judged(Try(seeds=(1, 3), planned=4)))
+    history = history_of(CLAIM, user.judged(Try(seeds=(1, 3), planned=4)))
     assert history["tried"] == [reason("seeds_left_out", seeds=2)]
 
 
@@ -131,10 +131,11 @@ def test_a_question_is_the_pair_of_its_arms():
     turned = {**CLAIM, "treatment": CLAIM["baseline"], "baseline": CLAIM["treatment"]}
     renamed = {**CLAIM, "id": "other", "kind": "equivalence", "margin": 1.0}
     other = {**CLAIM, "metric": "test/bleu", "where": {"lr": 1}}
-    assert contrasts(turned) == contrasts(renamed) == contrasts(other) == contrasts(CLAIM)
-    assert not {*contrasts({**CLAIM, "treatment": {"arm": "x"}})} & {*contrasts(CLAIM)}
+    keys = question_keys(CLAIM)
+    assert question_keys(turned) == question_keys(renamed) == question_keys(other) == keys
+    assert not {*question_keys({**CLAIM, "treatment": {"arm": "x"}})} & {*keys}
     alone = {**CLAIM, "treatment": {}, "baseline": {}}
-    assert contrasts(alone) != contrasts({**alone, "metric": "test/bleu"})
+    assert question_keys(alone) != question_keys({**alone, "metric": "test/bleu"})
     rules = [json.dumps(rule(x, {"seeds": 3, "tune": None})) for x in (CLAIM, turned, renamed)]
     assert len({*rules}) == 3
 
@@ -162,7 +163,7 @@ def test_the_book_outlives_names(swept, tmp_path):
     swept(Try())
     evidence = swept(Try(name="other", margin=1.0))
     assert evidence.registration["earlier"] != []
-    assert MARGIN in asked_of(CLAIM, evidence)["tried"][0]["values"]["changes"]
+    assert MARGIN in history_of(CLAIM, evidence)["tried"][0]["values"]["changes"]
     assert len(read_log(tmp_path / "results")) == 4
 
 
@@ -180,22 +181,22 @@ def test_lines_that_a_book_has_lost_come_back_from_the_folders_of_sweeps(swept, 
     swept(Try())
     (tmp_path / "results" / ANALYSIS_LOG).unlink()
     evidence = swept(Try(margin=1.0))
-    assert MARGIN in asked_of(CLAIM, evidence)["tried"][0]["values"]["changes"]
+    assert MARGIN in history_of(CLAIM, evidence)["tried"][0]["values"]["changes"]
 
 
 def test_a_clock_that_jumps_back_makes_no_second_try_the_first(swept, monkeypatch):
     swept(Try())
     monkeypatch.setattr("ablate.evidence.log.time.time", lambda: 1e8)
     evidence = swept(Try(margin=1.0), time=-1e9)
-    assert MARGIN in asked_of(CLAIM, evidence)["tried"][0]["values"]["changes"]
+    assert MARGIN in history_of(CLAIM, evidence)["tried"][0]["values"]["changes"]
 
 
 def test_what_others_ran_spends_no_alpha_here(swept):
     swept(Try(rate=1.0))
     for number, attempt in enumerate((Try(rate=2.0), Try(margin=1.0), Try(seeds=(0, 1)), Try())):
-        assert asked_of(CLAIM, swept(attempt, results=f"elsewhere {number}")) == UNASKED
+        assert history_of(CLAIM, swept(attempt, results=f"elsewhere {number}")) == NO_HISTORY
     other = swept(Try(rate=2.0), regime={"data": "other"})
-    assert asked_of(CLAIM, other) == {**UNASKED, "regimes": 1}
+    assert history_of(CLAIM, other) == {**NO_HISTORY, "regimes": 1}
 
 
 def sweep_of(number, claim, settings, regime=None, levels=None, tune=None):
@@ -210,7 +211,7 @@ def sweep_of(number, claim, settings, regime=None, levels=None, tune=None):
 def tried_after(first, second):
     """The reasons why the claim of a second sweep is exploratory after a first one."""
     (before, _), (now, study) = first, second
-    asked = history(study["claims"][0], Evidence.made_up(study, []), now, [before, now])
+    asked = history(study["claims"][0], Evidence.synthetic(study, []), now, [before, now])
     return [x for x in asked["tried"] if x["code"] != "seeds_left_out"], asked["regimes"]
 
 

@@ -38,7 +38,7 @@ def test_seeds_without_a_partner_and_failed_runs_are_no_result(claim, arms, run,
     runs[0] = run(PRE, 0, "failed")
     pairs = contrast(claim(), evidence(runs))
     assert (pairs.seeds, pairs.unpaired) == ([1], [0, 9])
-    assert runs[0] in pairs.sides[0].every
+    assert runs[0] in pairs.sides[0].all_runs
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ ALONE = {**TWO_ARMS, "metric": METRIC, "treatment": {}, "baseline": {}}
 
 
 def examine(claim, evidence):
-    return kind_of(claim).find(claim, evidence).cases
+    return kind_of(claim).evaluate(claim, evidence).cases
 
 
 @pytest.fixture

@@ -91,7 +91,7 @@ def test_further_runs_of_an_arm_count_as_in_generalised_least_squares() -> None:
     """The closed form is that of all 19 runs, with their covariances, by plain matrix algebra."""
     scores = np.random.default_rng(11).standard_normal((3, 9)) + np.arange(3)[:, None]
     scores[1:, 5:] = np.nan
-    paired = estimate(scores[1, :5] - scores[0, :5], plus=scores[1, :5])
+    paired = estimate(scores[1, :5] - scores[0, :5], added=scores[1, :5])
     noise = replace(noise_of_first_two(scores), arms=replace(arm_noise(scores), rho=0.4))
     effect = from_arms(paired, noise)
     arm, seed = np.nonzero(np.isfinite(scores[:2]))
@@ -120,14 +120,14 @@ def test_further_runs_of_the_baseline_give_the_two_sample_error_without_correlat
 
 def test_study_of_two_arms_keeps_its_interval() -> None:
     first, second = SCORES[0], SCORES[1]
-    paired = estimate(second - first, plus=second)
+    paired = estimate(second - first, added=second)
     assert arm_noise(SCORES[:2]) is None
     assert from_arms(paired, None) is paired
 
 
 def test_single_study_agrees_with_the_simulation() -> None:
     scores = np.random.default_rng(4).exponential(size=(9, 5))
-    alone = estimate(scores[1] - scores[0], plus=scores[1])
+    alone = estimate(scores[1] - scores[0], added=scores[1])
     single = from_arms(alone, noise_of_first_two(scores))
     ((low, high),) = moderated(scores[None], [0.025])
     assert single.interval(0.95) == pytest.approx((low[0], high[0]), rel=1e-9)
@@ -158,7 +158,7 @@ def test_differences_that_contradict_the_other_arms_stand_alone() -> None:
     rng = np.random.default_rng(10)
     scores = rng.standard_normal((12, 10))
     scores[1] = scores[0] + 0.05 * rng.standard_normal(10)
-    alone = estimate(scores[1] - scores[0], plus=scores[1])
+    alone = estimate(scores[1] - scores[0], added=scores[1])
     assert from_arms(alone, noise_of_first_two(scores)) is alone
 
 

@@ -54,7 +54,7 @@ def test_skewed_seeds_far_beyond_the_margin_decide_also_beside_other_claims():
     minus = np.array([30.0, 30.3, 29.9, 30.1, 30.2])
     plus = minus + np.array([12.4, 12.1, 12.9, 12.6, 9.7])
     rule = KINDS["superiority"]
-    difference = estimate(plus - minus, plus=plus)
+    difference = estimate(plus - minus, added=plus)
     assert is_visible(difference.skewness, 5)
     p = rule.scaled(rule.p_values(difference, 1.0))
     undecided = [{"supported": 1.0, "refuted": 1.0}] * 2
@@ -77,7 +77,7 @@ def test_the_corrected_quantile_rises_with_t_and_keeps_its_ratio_in_the_tail(see
 def test_the_end_of_the_long_tail_moves_more_and_its_p_value_with_it():
     rng = np.random.default_rng(1)
     plus, minus = 6 * (1 - rng.exponential(size=12)), rng.standard_normal(12)
-    plain, skewed = estimate(plus - minus), estimate(plus - minus, plus=plus)
+    plain, skewed = estimate(plus - minus), estimate(plus - minus, added=plus)
     assert skewed.skewness == pytest.approx(stats.skew(plus, bias=False)) and skewed.skewness < 0
     low, high = skewed.interval(0.95)
     moved = plain.interval(0.95)[0] - low, high - plain.interval(0.95)[1]

@@ -1,11 +1,11 @@
-"""Planned looks: where they lie, and which arms are not needed after one."""
+"""Planned looks: where they lie, and which arms are not arms_to_continue after one."""
 
 import numpy as np
 import pytest
 
 from ablate.errors import UserError
 from ablate.evidence.registration import planned_looks
-from ablate.verdict.conclude import check_study, conclude, conditional_power, needed
+from ablate.verdict.conclude import arms_to_continue, check_study, conclude, conditional_power
 
 from .conftest import codes, only
 
@@ -86,7 +86,7 @@ EXACT = {"kind": "exact", "treatment": {}, "baseline": {}, "margin": 0.0}
     ],
 )
 def test_an_arm_ends_when_every_claim_on_it_is_over(study, claims, arms):
-    assert {levels["model/residual"] for levels in needed(study(*claims))} == arms
+    assert {levels["model/residual"] for levels in arms_to_continue(study(*claims))} == arms
 
 
 def test_a_verdict_says_what_looks_have_saved(study):

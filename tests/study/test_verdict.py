@@ -15,7 +15,7 @@ INCONCLUSIVE = ("inconclusive", "")
 def verdict(kind, effect, margin):
     difference = estimate(effect + SPREAD)
     assert difference.interval(0.95) == pytest.approx((effect - HALF, effect + HALF), abs=0.01)
-    decision = KINDS[kind].alone(difference, margin, 0.05)
+    decision = KINDS[kind].decide_uncorrected(difference, margin, 0.05)
     return decision.status, decision.grade
 
 
@@ -82,5 +82,5 @@ def test_the_sensitivity_is_what_the_rule_says_of_every_margin(kind, effect):
     assert turns[0]["from"] == 0 and turns == sorted(turns, key=lambda turn: turn["from"])
     for margin in np.arange(0.013, 7.0, 0.31):
         band = [turn for turn in turns if turn["from"] <= margin][-1]
-        decision = KINDS[kind].alone(difference, margin, 0.05)
+        decision = KINDS[kind].decide_uncorrected(difference, margin, 0.05)
         assert (decision.status, decision.grade) == (band["verdict"], band["grade"]), margin

@@ -14,7 +14,7 @@ def advice():
         study = {"exploratory": exploratory, "seeds": 2, "baseline_seeds": baseline_seeds}
         registration = {"command": f"python -m ablate {words}"}
         runs = [{"seed": seed, "replicate": 2} for seed in (0, 1)]
-        made = Evidence.made_up(study, runs, registration=registration)
+        made = Evidence.synthetic(study, runs, registration=registration)
         keys = ("verdict", "pairs", "seeds_needed", "problem")
         about = [{"metric": metric} | dict(zip(keys, c, strict=False)) for c in claims]
         return next_runs(made, {"claims": about})

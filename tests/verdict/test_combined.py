@@ -65,7 +65,7 @@ def evidence(loss, claims, failed=lambda run: False):
         "seeds": 120,
         "fixed": [],
     }
-    return Evidence.made_up(study, runs)
+    return Evidence.synthetic(study, runs)
 
 
 def test_a_level_that_lowers_the_loss_is_better_at_its_best_rate():
@@ -76,7 +76,7 @@ def test_a_level_that_lowers_the_loss_is_better_at_its_best_rate():
         return 0.3 * worse if levels["norm"] == "rms_norm" else 0.1
 
     asked = claim("norm", "rms_norm")
-    finding = kind_of(asked).find(asked, evidence(loss, [asked]))
+    finding = kind_of(asked).evaluate(asked, evidence(loss, [asked]))
     assert finding.result.effect == pytest.approx(0.1, abs=0.01)
     assert finding.p["supported"] < 1e-6
     assert finding.result.counts == (60, 60)
@@ -93,7 +93,7 @@ def test_an_effect_counts_the_blocks_of_the_text_and_says_so():
         for lift in [apart * (run["levels"]["norm"] == "rms_norm")]
     }
     before, after = (
-        kind_of(asked).find(asked, each).result
+        kind_of(asked).evaluate(asked, each).result
         for each in (alone, replace(alone, statistics=blocks))
     )
     assert after.effect == pytest.approx(before.effect)
@@ -110,7 +110,7 @@ def test_levels_that_fail_at_different_rates_leave_the_claim_undecided():
         [asked],
         lambda run: run.levels["ffn"] == "swiglu" and run.seed % 4 == 0,
     )
-    finding = kind_of(asked).find(asked, failing)
+    finding = kind_of(asked).evaluate(asked, failing)
     assert finding.problem["code"] == "failures_differ"
 
 
@@ -134,7 +134,7 @@ def test_the_best_recipe_is_predicted():
 def test_a_claim_that_a_level_is_worse_does_not_turn_the_prediction_round():
     worse = {**claim("norm", "rms_norm"), "better": "higher"}
     runs = evidence(lambda levels: 0.1 * (levels["norm"] == "rms_norm"), [worse])
-    assert kind_of(worse).find(worse, runs).result.effect == pytest.approx(0.1, abs=0.01)
+    assert kind_of(worse).evaluate(worse, runs).result.effect == pytest.approx(0.1, abs=0.01)
     result = combined(runs)
     assert result["best"]["levels"]["norm"] == "layer_norm"
     (change,) = (x for x in result["changes"] if x["level"] == {"norm": "rms_norm"})
@@ -171,8 +171,8 @@ def gains(predicted):
     for seed, (arm, loss) in itertools.product(range(8), (("best", 1.9), ("first_levels", 2.0))):
         score = loss + 0.005 * rng.standard_normal()
         runs.append(run(len(runs), {"variant": arm}, arm, seed, score))
-    found_runs = Evidence.made_up({"factors": ["variant"], "claims": [asked], "seeds": 8}, runs)
-    return kind_of(asked).find(asked, found_runs)
+    found_runs = Evidence.synthetic({"factors": ["variant"], "claims": [asked], "seeds": 8}, runs)
+    return kind_of(asked).evaluate(asked, found_runs)
 
 
 def test_an_equivalence_claim_compares_a_gain_with_the_predicted_gain():

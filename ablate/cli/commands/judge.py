@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> None:
         _judge_table(arguments)
         return
     from ablate.errors import make_console
-    from ablate.evidence.checks import ANALYSIS_LOG, keep
+    from ablate.evidence.checks import ANALYSIS_LOG, add_to_manifest
     from ablate.record.files import check_links, write_text
     from ablate.report.content import announce_report
     from ablate.report.write import write_report, write_tables
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> None:
             if (source / name).exists():
                 write_text(target / name, (source / name).read_text(encoding="utf-8"))
         evidence.save(target)  # its seal covers the log
-        keep(target, evidence)
+        add_to_manifest(target, evidence)
     verdict = write_report(evidence, target, verdict)
     if arguments.tables:
         write_tables(evidence, verdict, arguments.tables)
