@@ -58,7 +58,7 @@ class Scheme(ABC):
         RESERVED.
         """
 
-    def cut(self) -> pre_tokenizers.PreTokenizer:
+    def pre_tokenizer(self) -> pre_tokenizers.PreTokenizer:
         """Return the pre-tokenizer, which cuts before each space and around punctuation.
 
         No subword crosses these cuts.
@@ -125,13 +125,13 @@ class Scheme(ABC):
         marks: list[normalizers.Normalizer] = [normalizers.Replace(" ", MARK)]
         if documents:
             marks = [normalizers.Replace("\n", LINE_FEED), *marks]
-            cuts = [pre_tokenizers.Split(LINE_FEED, "isolated"), self.cut()]
+            cuts = [pre_tokenizers.Split(LINE_FEED, "isolated"), self.pre_tokenizer()]
             tokenizer.pre_tokenizer = pre_tokenizers.Sequence(cuts)
             back = [decoders.Replace(MARK, " "), decoders.Replace(LINE_FEED, "\n")]
             tokenizer.decoder = decoders.Sequence([decoders.Fuse(), *back])
         else:
             marks = [*marks, normalizers.Prepend(MARK)]
-            tokenizer.pre_tokenizer = self.cut()
+            tokenizer.pre_tokenizer = self.pre_tokenizer()
         tokenizer.normalizer = normalizers.Sequence(marks)
         return tokenizer
 
@@ -196,7 +196,7 @@ class Char(Word):
 
     unknown = RESERVED[UNK]
 
-    def cut(self) -> pre_tokenizers.PreTokenizer:
+    def pre_tokenizer(self) -> pre_tokenizers.PreTokenizer:
         """Return a pre-tokenizer that cuts around every character."""
         return pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
 

@@ -78,7 +78,7 @@ class Tokenizer:
         """
         return [text.replace("\n", " ") for text in self.decode_batch(lines)]
 
-    def pieces(self, ids: list[int]) -> list[str]:
+    def token_labels(self, ids: list[int]) -> list[str]:
         """Return a printable label for each token id, for tables and axes.
 
         A space is shown as a low bar, a line feed as a bent arrow.

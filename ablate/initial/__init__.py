@@ -121,8 +121,10 @@ def fill(module: nn.Module, name: str, parameter: Tensor, generator: torch.Gener
 
 
 def _is_chosen(module: nn.Module, parameter: Tensor) -> bool:
-    """Return whether the constructor of a module that is none of torch's has set all values of a
-    parameter to one number; NaN is none (`ablate.model.FillEmptyWithNaN`).
+    """Return whether the constructor of a module has set all values of a parameter to one number,
+    and the class of the module is not derived from a layer of torch.
+
+    Values that are not set yet are NaN (`ablate.model.FillEmptyWithNaN`).
     """
     library = [x.__module__.startswith("torch.") and x is not nn.Module for x in type(module).mro()]
     return not any(library) and bool((parameter == parameter.flatten()[:1]).all())
@@ -171,7 +173,7 @@ class Checkpoint(Initial):
 
     def _compare(self, side: str, theirs: Tokenizer, ours: Tokenizer) -> None:
         given, wanted = (
-            tokenizer.pieces(list(range(tokenizer.size))) for tokenizer in (theirs, ours)
+            tokenizer.token_labels(list(range(tokenizer.size))) for tokenizer in (theirs, ours)
         )
         if given != wanted:
             raise UserError(
@@ -242,7 +244,7 @@ class Vectors(Initial):
 
     @torch.no_grad()
     def _fill(self, table: Table, tokenizer: Tokenizer) -> int:
-        rows = {_word(p): i for i, p in enumerate(tokenizer.pieces(list(range(tokenizer.size))))}
+        rows = {_word(p): i for i, p in enumerate(tokenizer.token_labels([*range(tokenizer.size)]))}
         count = 0
         for number, (word, numbers) in enumerate(self._lines(), start=1):
             if word in rows:

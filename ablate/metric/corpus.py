@@ -268,7 +268,7 @@ def shared_stems(hypothesis: Words, other: Words) -> Counts:
     return shared([word[:-ENDING] for word in hypothesis], [word[:-ENDING] for word in other])
 
 
-def order(hypothesis: Words, other: Words) -> Counts:
+def order_counts(hypothesis: Words, other: Words) -> Counts:
     """Return two counts of word pairs for Kendall's tau of word order.
 
     A pair has two words that occur exactly once in both sentences. The first count is the number of
@@ -332,7 +332,7 @@ def corpus_scores(language: str, tokenize: str, *, for_tests: bool) -> dict[str,
             "chrf": CorpusChrf(),
             "word_f1": WordScore(shared),
             "stem_f1": WordScore(shared_stems),
-            "word_order": WordScore(order),
+            "word_order": WordScore(order_counts),
         }
     return scores
 

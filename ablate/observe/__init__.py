@@ -235,7 +235,7 @@ def read(model: Model, inputs: Any) -> list[Reading]:
     The model runs on `inputs` without dropout.
     """
     readings: list[Reading] = []
-    note = partial(noting, readings=readings)
+    note = partial(record_sublayer, readings=readings)
     residuals = (part for part in model.modules() if isinstance(part, Residual))
     hooks = [part.register_forward_pre_hook(note) for part in residuals]
     training = model.training
@@ -248,7 +248,7 @@ def read(model: Model, inputs: Any) -> list[Reading]:
     return readings
 
 
-def noting(residual: nn.Module, given: Given, *, readings: list[Reading]) -> Given:
+def record_sublayer(residual: nn.Module, given: Given, *, readings: list[Reading]) -> Given:
     """Replace the sub-layer in the arguments of a forward method by a recording sub-layer.
 
     This function is a forward pre-hook of the residual connections. The new sub-layer computes the

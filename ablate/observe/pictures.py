@@ -144,7 +144,7 @@ def _axis(tokenizers: Tokenizers, example: Batch, read: slice) -> Axis:
     ids_of = texts(example.inputs)
     sides = [*[("source", tokenizers.src)] * (len(ids_of) - 1), ("reference", tokenizers.tgt)]
     fields = list(zip(ids_of, sides, strict=True))[read]
-    pieces = [p for ids, (_, side) in fields for p in side.pieces(ids[0].tolist())]
+    pieces = [p for ids, (_, side) in fields for p in side.token_labels(ids[0].tolist())]
     shown = [p if len(p) <= LONGEST_LABEL else f"{p[: LONGEST_LABEL - 1]}…" for p in pieces]
     name = f"{' and '.join(name for _, (name, _) in fields)} token"
     return Axis(name, dict(enumerate(shown)), TOKEN_CELL, 90)

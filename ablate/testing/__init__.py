@@ -33,7 +33,7 @@ from ablate.config.construct import construct
 from ablate.loss import Law as LossLaw
 from ablate.model import Model
 from ablate.optimizer import make_optimizer
-from ablate.testing.model import EVERY, LAWS, Option, built, model_config, options
+from ablate.testing.model import EVERY, LAWS, Option, model_config, options, small_model
 
 __all__ = ["Check", "Option", "checks"]
 
@@ -44,7 +44,7 @@ STEPS = 10
 
 @cache
 def _model() -> Model:
-    return built(model_config())
+    return small_model(model_config())
 
 
 class Problem:

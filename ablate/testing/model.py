@@ -71,7 +71,7 @@ class Option:
     @cached_property
     def model(self) -> Model:
         """A small initialised Transformer with this option, in evaluation mode."""
-        return built(model_config(*(self.places or (str(self),)), folder=self.folder))
+        return small_model(model_config(*(self.places or (str(self),)), folder=self.folder))
 
     def logits(self, src: Tensor, tgt_in: Tensor) -> Tensor:
         """Return the model's logits, "B T V", for source and target token ids."""
@@ -117,8 +117,11 @@ def model_config(*words: str, size: str = "micro", small: bool = True, folder: P
         return hydra.compose(f"model/{size}", [*more, *words, *sizes]).model
 
 
-def built(config: DictConfig) -> Model:
-    """Return an initialised model, in evaluation mode, for the config node `model`."""
+def small_model(config: DictConfig) -> Model:
+    """Return an initialised model with a vocabulary of `VOCAB` tokens, in evaluation mode.
+
+    `config` is the config node `model`.
+    """
     model = build(config, src_vocab=VOCAB, tgt_vocab=VOCAB, joint_vocab=True)
     initialise(model, 1)
     return model.eval()
@@ -308,7 +311,7 @@ def initial_values(option: Option) -> Iterator[str]:
 @cache
 def _base() -> list[dict[str, Tensor]]:
     """Return initial values of the default model, from which options differ in one component."""
-    return _drawn(built(model_config()), 3)
+    return _drawn(small_model(model_config()), 3)
 
 
 def _drawn(model: Any, *seeds: int) -> list[dict[str, Tensor]]:

@@ -339,7 +339,7 @@ class WeightKeeper(Callback):
         """
         self.best = state_dict["best"]
 
-    def load_tested(self, module: pl.LightningModule, steps: int) -> bool:
+    def load_weights_to_test(self, module: pl.LightningModule, steps: int) -> bool:
         """Load the weights to test into a module that has trained for `steps` steps.
 
         Returns:

@@ -207,7 +207,7 @@ def train(
         return record.finish("diverged", metrics)
     trainer.strategy.barrier()  # the first process writes the weights, and all load them
     try:
-        replaced = weights.load_tested(task, trainer.global_step)
+        replaced = weights.load_weights_to_test(task, trainer.global_step)
     except UserError:
         record.drop_checkpoints()  # the next call must train them again
         raise

@@ -118,13 +118,13 @@ class GuardedLogger:
             return getattr(self._logger, name)(*arguments, **named)
 
     @contextmanager
-    def _guarded(self, *passed: type[Exception]) -> Iterator[None]:
-        """If a `with` block raises an exception of a type that is not in `passed`, print a warning,
-        let the logger release its resources, and replace it by a `DummyLogger`.
+    def _guarded(self, *reraised: type[Exception]) -> Iterator[None]:
+        """If a `with` block raises an exception, print a warning, let the logger release its
+        resources, and replace it by a `DummyLogger`; exceptions in `reraised` are raised again.
         """
         try:
             yield
-        except passed:
+        except reraised:
             raise
         except Exception as error:
             failed, self._logger = self._logger, DummyLogger()

@@ -20,7 +20,7 @@ from torch._dynamo.testing import CompileCounterWithBackend
 from ablate.config import CONF
 from ablate.loss import LabelSmoothing, Loss
 from ablate.model import Causal, Model, Seq2Seq
-from ablate.testing.model import VOCAB, built, model_config, options
+from ablate.testing.model import VOCAB, model_config, options, small_model
 
 # options that are not possible everywhere, and where they are
 PLACES = {
@@ -53,7 +53,7 @@ def model_of(option: str) -> Model:
     size = name if group == "model" else "micro"
     words = () if group == "model" else PLACES.get(option, (option,))
     config = model_config("model.n_layers=1", "model.dropout.rate=0.0", *words, size=size)
-    return built(config).train()
+    return small_model(config).train()
 
 
 def objective(model: Model, loss: Loss) -> Callable[..., Tensor]:

@@ -54,7 +54,7 @@ def prepared(make):
 def test_vocabularies_are_learned_from_train_only(prepared):
     tokenizer = prepared().tokenizers.tgt
     (ids,) = tokenizer.encode_batch(["A NEW"])
-    assert ids[1] == 3 and "NEW" not in "".join(tokenizer.pieces(list(range(tokenizer.size))))
+    assert ids[1] == 3 and "NEW" not in "".join(tokenizer.token_labels(list(range(tokenizer.size))))
 
 
 def test_counts_when_long_pairs_are_skipped(prepared):

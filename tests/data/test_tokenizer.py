@@ -63,7 +63,7 @@ def test_saved_and_loaded(scheme, size, pairs, tmp_path):
 
 def test_words_are_the_most_frequent_ones():
     tokenizer = train(Word, 7, Pairs(["a b. a c a", "b. b."], ["a"])).src
-    assert tokenizer.pieces([UNK, 4, 5, 6]) == ["<unk>", "\u2581a", "\u2581b", "."]
+    assert tokenizer.token_labels([UNK, 4, 5, 6]) == ["<unk>", "\u2581a", "\u2581b", "."]
     assert tokenizer.encode_batch(["a c b."]) == [[4, UNK, 5, 6]]
 
 

@@ -16,12 +16,12 @@ def padding(request):
 @pytest.fixture
 def filled():
     """Build the base with a padding and a fill of masked scores."""
-    from ablate.testing.model import built, model_config
+    from ablate.testing.model import model_config, small_model
 
     def build(padding, fill):
         config = model_config(f"model/padding={padding}", "model/attention=explicit")
         config.attention.fill = fill
-        return built(config)
+        return small_model(config)
 
     return build
 
@@ -29,9 +29,9 @@ def filled():
 @pytest.fixture(scope="session")
 def base():
     """The model that variants differ from in one thing."""
-    from ablate.testing.model import built, model_config
+    from ablate.testing.model import model_config, small_model
 
-    return built(model_config())
+    return small_model(model_config())
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ablate.metric.corpus import WordScore, order, shared, shared_stems
+from ablate.metric.corpus import WordScore, order_counts, shared, shared_stems
 
 
 def score(count, *pairs):
@@ -14,10 +14,10 @@ def score(count, *pairs):
 
 def test_a_bag_of_the_right_words_is_all_right_and_in_no_order():
     same = "dor hesp jan glish shentot"
-    assert score(shared, (same, same)) == score(order, (same, same)) == 1
+    assert score(shared, (same, same)) == score(order_counts, (same, same)) == 1
     assert score(shared, ("shentot glish jan hesp dor", same)) == 1
-    assert score(order, ("shentot glish jan hesp dor", same)) == -1
-    assert score(order, ("glish dor hesp jan shentot", same)) == pytest.approx((7 - 3) / 10)
+    assert score(order_counts, ("shentot glish jan hesp dor", same)) == -1
+    assert score(order_counts, ("glish dor hesp jan shentot", same)) == pytest.approx((7 - 3) / 10)
 
 
 def test_a_wrong_ending_is_a_right_stem():
@@ -28,7 +28,7 @@ def test_a_wrong_ending_is_a_right_stem():
 
 def test_words_are_shared_as_often_as_both_have_them():
     assert score(shared, ("a a a b", "a b b c")) == pytest.approx(4 / 8)
-    assert score(order, ("a a b c", "c b a d")) == -1  # of b and c alone: a is there twice
+    assert score(order_counts, ("a a b c", "c b a d")) == -1  # of b and c alone: a is there twice
 
 
 def test_long_sentences_count_for_more():

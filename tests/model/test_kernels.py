@@ -84,9 +84,9 @@ def test_float64_stays_float64():
 @pytest.mark.parametrize("option", ["cosine", "delta_rule"])
 @torch.no_grad()
 def test_unused_slots_of_a_cache_do_no_harm_in_float16(option):
-    from ablate.testing.model import built, model_config
+    from ablate.testing.model import model_config, small_model
 
-    model = built(model_config(f"model/attention={option}")).half()
+    model = small_model(model_config(f"model/attention={option}")).half()
     state = model.start(torch.full((2, 3), 5), beams=2)
     assert model.step(torch.full((4,), 6), state).isfinite().all()
 

@@ -9,7 +9,7 @@ from ablate.adapt.modules import LoRA
 from ablate.model import Causal
 from ablate.optimizer import AdamW, Trainable, trainables
 from ablate.optimizer.muon import Muon, Orthogonal
-from ablate.testing.model import built, model_config
+from ablate.testing.model import model_config, small_model
 
 ADAM = {"lr": 0.01, "betas": [0.9, 0.99], "eps": 1e-8, "weight_decay": 0.1}
 MUON = {**ADAM, "momentum": 0.95, "steps": 5}
@@ -22,7 +22,7 @@ def roles(module):
 
 
 def decoder(*words):
-    return built(model_config(*words, size="decoder_only"))
+    return small_model(model_config(*words, size="decoder_only"))
 
 
 @pytest.mark.parametrize(

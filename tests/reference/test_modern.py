@@ -13,7 +13,7 @@ from ablate.model.norm import DynamicTanh, LayerNorm
 from ablate.model.padding import Mask
 from ablate.model.residual import Depth, PeriLN
 from ablate.model.stack import LayerContext
-from ablate.testing.model import built, model_config
+from ablate.testing.model import model_config, small_model
 
 from .conftest import same
 
@@ -102,7 +102,7 @@ def test_qk_norm(keys):
 def test_qk_norm_first_is_qk_norm_of_another_order():
     """The rotated norm of queries and keys; without a rotation it is QK-norm to the bit."""
     after, first, model = (
-        built(model_config(*words, size="decoder_only"))
+        small_model(model_config(*words, size="decoder_only"))
         for words in (
             ("model/position=none", "model/attention=qk_norm"),
             ("model/position=none", "model/attention=qk_norm_first"),

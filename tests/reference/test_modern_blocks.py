@@ -8,7 +8,7 @@ from torch.nn import functional as F
 from ablate.loss import CrossEntropy, LabelSmoothing
 from ablate.model import Causal
 from ablate.model.head import SoftCap
-from ablate.testing.model import built, model_config
+from ablate.testing.model import model_config, small_model
 
 from .conftest import same
 
@@ -17,7 +17,7 @@ TOKENS = torch.randint(4, 20, (3, 7), generator=torch.Generator().manual_seed(0)
 
 
 def decoder(*words):
-    model = built(model_config(*SMALL, *words, size="decoder_only"))
+    model = small_model(model_config(*SMALL, *words, size="decoder_only"))
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter) / 10)

@@ -32,10 +32,10 @@ def test_rotary_is_a_product_of_complex_numbers():
 )
 @torch.no_grad()
 def test_some_kernels_read_rotated_queries_by_their_positions_too(option, relative):
-    from ablate.testing.model import built, model_config
+    from ablate.testing.model import model_config, small_model
 
     words = ("model/position=rotary", f"model/attention={option}")
-    model = built(model_config(*words, size="decoder_only")).double()
+    model = small_model(model_config(*words, size="decoder_only")).double()
     x, real = torch.randn(2, 9, 16).double(), torch.ones(2, 9, dtype=torch.bool)
     first, later = (model.stack(x, real, positions=torch.arange(9)[None] + n) for n in (0, 37))
     assert torch.allclose(first, later, rtol=1e-9, atol=1e-9) == relative

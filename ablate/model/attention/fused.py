@@ -315,11 +315,11 @@ class Window(Fused):
         queries, keys = mask.query_positions, mask.key_positions
         if self.local and queries is not None and keys is not None:
             keep = mask.dense(q.size(2), k.size(2), q.device)
-            mask = mask.once(self.width, lambda: self.near(queries, keys, keep))
+            mask = mask.once(self.width, lambda: self.window_mask(queries, keys, keep))
         mixed: Tensor = super().forward(q, k, v, mask, bias)
         return mixed
 
-    def near(
+    def window_mask(
         self,
         queries: Int[Tensor, "#B Q"],
         keys: Int[Tensor, "#B K"],

@@ -139,7 +139,7 @@ class DeltaRule(Kernel):
         states = []
         for j in range(k.size(2)):
             now = slice(j, j + 1)
-            state = written(state, keys[:, :, now], v[:, :, now], strength[:, :, now])
+            state = write(state, keys[:, :, now], v[:, :, now], strength[:, :, now])
             states.append(state)
         if mask.causal:
             out = (queries[:, :, :, None] @ torch.stack(states, 2)).squeeze(3)
@@ -161,7 +161,7 @@ class DeltaRule(Kernel):
         )
         if cache.value is None:
             cache.value = keys.new_zeros(*keys.shape[:3], keys.size(4), v.size(3))
-        cache.value = written(cache.value, keys, values, strength)
+        cache.value = write(cache.value, keys, values, strength)
         return (queries @ cache.value).squeeze(3).transpose(1, 2).to(v.dtype)
 
 
@@ -174,7 +174,7 @@ def features(x: Float[Tensor, "*N E"]) -> Float[Tensor, "*N E"]:
     return positive / positive.sum(-1, keepdim=True)
 
 
-def written(
+def write(
     state: Float[Tensor, "*N E W"],
     key: Float[Tensor, "*N 1 E"],
     value: Float[Tensor, "*N 1 W"],

@@ -134,7 +134,7 @@ class SelfAttention(MultiHeadAttention):
 
         Queries and keys are rotated by the positions of their tokens.
         """
-        q, k, v = self.project(at.position.within(x, at.positions), *maps)
+        q, k, v = self.project(at.position.embed_in_layer(x, at.positions), *maps)
         prepared = self.kernel.prepare_queries(q), self.kernel.prepare_keys(k)
         places = at.once("places", lambda: at.position.prepare(at.positions, q.size(3), q.dtype))
         q, k = (at.position.rotate(heads, places) for heads in prepared)

@@ -22,10 +22,10 @@ class Position(nn.Module, ABC):
     """Gives a stack the positions of its tokens; encoder and decoder have one object each.
 
     Built as `position(d_model=...)`. Positions can act on the embeddings (`embed`, and `step` in
-    decoding), on the input of every self-attention (`within`), on queries and keys (`rotate`), and
-    on attention scores (`bias`). An option overrides the methods that it needs. Positions are
-    passed as arguments and not derived from shapes, because in decoding the tokens of several
-    hypotheses are in one row. The scale of embeddings and dropout are separate factors.
+    decoding), on the input of every self-attention (`embed_in_layer`), on queries and keys
+    (`rotate`), and on attention scores (`bias`). An option overrides the methods that it needs.
+    Positions are passed as arguments and not derived from shapes, because in decoding the tokens of
+    several hypotheses are in one row. The scale of embeddings and dropout are separate factors.
     """
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
@@ -57,7 +57,7 @@ class Position(nn.Module, ABC):
         """
         return self.embed(x, positions)
 
-    def within(self, x: Tokens, positions: Positions) -> Tensor:
+    def embed_in_layer(self, x: Tokens, positions: Positions) -> Tensor:
         """Return the input of self-attention in every layer: the tokens x, with positions added."""
         return x
 

@@ -290,7 +290,7 @@ class EveryLayer(OfVectors):
     def __init__(self, *, d_model: int, of: Callable[..., Position]) -> None:
         super().__init__("every_layer", of(d_model=d_model))
 
-    def within(self, x: Tokens, positions: Positions) -> Tokens:
+    def embed_in_layer(self, x: Tokens, positions: Positions) -> Tokens:
         """Return x plus the position vectors."""
         return self.of.embed(x, positions)
 
