@@ -13,7 +13,7 @@ from importlib import import_module
 
 from ablate import __version__
 from ablate.cli import commands
-from ablate.cli.parser import Parser, exit_statuses, unknown
+from ablate.cli.parser import Parser, exit_statuses, no_such
 from ablate.config import leave_current_folder, option_file, search_current_folder
 from ablate.errors import UserError
 
@@ -94,7 +94,7 @@ def _no_command(word: str) -> str:
     """
     if option_file("experiment", word):
         return f"{word} is an experiment: run ablate +experiment={word} -m"
-    return f"{unknown('command', word, names())}; training takes key=value alone, without spaces"
+    return f"{no_such('command', word, names())}; training takes key=value alone, without spaces"
 
 
 def names() -> list[str]:

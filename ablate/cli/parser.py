@@ -201,7 +201,7 @@ class Parser(argparse.ArgumentParser):
 
     def _unknown(self, given: str) -> str:
         more = "; an override is key=value, or +key=value" if self.takes_overrides else ""
-        return unknown("argument", given, map(_shown, self.keys)) + more
+        return no_such("argument", given, map(_shown, self.keys)) + more
 
     def format_help(self) -> str:
         """Return the help, with a usage that fits in a line."""
@@ -219,8 +219,8 @@ def _shown(name: str) -> str:
     return f"{name}KEY=" if name.endswith(".") else f"{name}="
 
 
-def unknown(kind: str, given: str, allowed: Iterable[str]) -> str:
-    """Return an error message about an argument that does not exist; suggest the most similar
+def no_such(kind: str, given: str, allowed: Iterable[str]) -> str:
+    """Return the error message about a name that does not exist; it suggests the most similar
     allowed name.
 
     Args:

@@ -182,12 +182,13 @@ def check_single_run(words: Sequence[str]) -> None:
 
 
 def fit_smoke_test(words: Sequence[str], config_dir: str | None = None) -> list[str]:
-    """Return the overrides of a command, with the smoke test that fits the experiment.
+    """Return the overrides of a command with scale=smoke, adapted to its experiment; return the
+    overrides of any other command unchanged.
 
     scale=smoke is a quick test that an experiment runs, which gives no verdict. It becomes
-    scale=smoke_language for an experiment with scale=language. The numbers of the smoke test that
-    the experiment would replace are appended, unless the words set them: they would make the test
-    as long as the experiment.
+    scale=smoke_language for an experiment with scale=language. An experiment may set numbers that
+    the scale also sets, such as the number of steps; then the test would be as long as the
+    experiment. Therefore the numbers of the scale are appended, unless the command sets them.
     """
     plain = [word.lstrip("+") for word in words]
     names = [word.partition("=")[2] for word in plain if word.startswith("experiment=")]

@@ -75,7 +75,7 @@ class Entry:
         return "\n".join([*map(str, astuple(self.claim)), *tested])
 
     @property
-    def outside(self) -> bool:
+    def is_unlisted(self) -> bool:
         """Whether the catalogue does not list the claim, because an experiment added it."""
         return self.claim.group == OUTSIDE
 
@@ -208,19 +208,21 @@ def _below(entry: Entry) -> Iterator[str]:
         yield entry.standing["why"]
     yield from limits(entry.headline)
     deciding = entry.headline.deciding
-    yield from (_line(entry, finding) for finding in deciding)
+    yield from (_verdict_line(entry, finding) for finding in deciding)
     if rest := [finding for finding in entry.findings if finding not in deciding]:
         yield (
             "Verdicts that do not count beside these (fewer steps, exploratory, an artificial "
             "language beside real text, or a sentence that no document states):"
         )
-        yield from (f"    {_line(entry, finding)}" for finding in rest)
+        yield from (f"    {_verdict_line(entry, finding)}" for finding in rest)
 
 
-def _line(entry: Entry, finding: Finding) -> str:
-    """Return a line of text for a verdict: the sentence that the experiment tested (if it is not
-    the sentence of the claim), its answer with the evidence, the meaning of this sentence, the
-    report, the corpus, the number of steps, and reasons to doubt the verdict.
+def _verdict_line(entry: Entry, finding: Finding) -> str:
+    """Return a line of text for a verdict of an experiment on a claim.
+
+    The line contains the sentence that the experiment tested (unless it is the claim itself), the
+    verdict with its evidence, the tested interpretation of the claim, the path of the report, the
+    corpus, the number of steps, and reasons to doubt the verdict.
     """
     answer = finding.answer
     parts = [finding.reading, os.path.relpath(finding.folder / "report.md"), finding.place]
@@ -235,21 +237,24 @@ def _line(entry: Entry, finding: Finding) -> str:
     return f"{sentence}{verdict} ({', '.join(filter(None, parts))})"
 
 
-def summary(entries: list[Entry], every: list[Entry]) -> Iterator[str]:
-    """Yield sentences on the shown claims. Last is how many are supported, refuted and so on; for
-    all claims, missing evidence and the correction for multiple tests come before.
+def summary(shown: list[Entry], entries: list[Entry]) -> Iterator[str]:
+    """Yield sentences on the shown claims. The last sentence says how many of them are supported,
+    refuted and so on.
+
+    If all claims are shown, sentences on missing evidence and on the correction for multiple tests
+    come before.
 
     Args:
-        entries: the claims that are shown.
-        every: all claims of the ledger.
+        shown: the claims that are shown.
+        entries: all claims of the ledger.
     """
-    if len(entries) == len(every):
-        tested = [finding for entry in every for finding in entry.findings if finding.corrected]
+    if len(shown) == len(entries):
+        tested = [finding for entry in entries for finding in entry.findings if finding.corrected]
         decided = [finding for finding in tested if finding.verdict != INCONCLUSIVE]
         remaining = sum(finding.corrected == finding.verdict for finding in decided)
-        yield from dict.fromkeys(entry.gone[0] for entry in every if entry.gone)
+        yield from dict.fromkeys(entry.gone[0] for entry in entries if entry.gone)
         yield (
             f"With a correction for testing all {len(tested)} statistical claims at once, "
             f"{remaining} of {len(decided)} verdicts remain (Holm)."
         )
-    yield f"{len(entries)} of {len(every)} claims: {_joined(count(entries))}"
+    yield f"{len(shown)} of {len(entries)} claims: {_joined(count(shown))}"

@@ -87,11 +87,11 @@ def sentences(plan: Plan, runs: int | None) -> Iterator[str]:
     """
     unit = {"unpaired": "runs per arm", "paired": "pairs", "target": "runs"}[plan.design]
     for side, needed in plan.needed(plan.sd).items():
-        sentence = f"{side}: {_many(needed['seeds'])} {unit} have 80 % power if the true effect is "
-        sentence += f"{needed['effect']:g}"
+        sentence = f"{side}: {_count(needed['seeds'])} {unit} have 80 % power if the true effect "
+        sentence += f"is {needed['effect']:g}"
         large = plan.largest_sd()
         if large > plan.sd * 1.005:
-            more = _many(plan.needed(large)[side]["seeds"])
+            more = _count(plan.needed(large)[side]["seeds"])
             sentence += f"; {more} if the standard deviation is at its upper limit of {large:.3g}"
         yield f"{sentence}."
     if runs:
@@ -100,7 +100,7 @@ def sentences(plan: Plan, runs: int | None) -> Iterator[str]:
         yield f"{runs} {unit} detect {what} of {least:.3g} with 80 % power."
 
 
-def _many(runs: int | None) -> str:
+def _count(runs: int | None) -> str:
     return f"{runs:,}" if runs else "more than 1,000"
 
 

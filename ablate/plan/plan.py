@@ -69,8 +69,8 @@ class Arm:
     seconds: float | None
 
     @property
-    def left(self) -> int:
-        """Number of runs that still have to run."""
+    def n_left(self) -> int:
+        """Number of runs that have to be executed."""
         return len(self.cells) - (self.done or 0)
 
 
@@ -103,7 +103,7 @@ class Plan:
     @property
     def untimed(self) -> list[Arm]:
         """Arms that still have to run, and whose time is unknown."""
-        return [arm for stage in self.stages for arm in stage if arm.seconds is None and arm.left]
+        return [arm for stage in self.stages for arm in stage if arm.seconds is None and arm.n_left]
 
     @property
     def wall(self) -> float | None:
@@ -115,7 +115,7 @@ class Plan:
         """
         if self.untimed:
             return None
-        stages = ([arm.seconds or 0.0 for arm in s for _ in range(arm.left)] for s in self.stages)
+        stages = ([arm.seconds or 0.0 for arm in s for _ in range(arm.n_left)] for s in self.stages)
         runs = sum(max(sum(runs) / self.n_parallel, *runs) for runs in stages if runs)
         return OVERHEAD * self.setup_seconds + runs
 

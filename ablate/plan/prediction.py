@@ -96,7 +96,7 @@ def _claims(name: str, source: str, result: Combined) -> Iterator[Mapping[str, o
     """Yield the claim that gains add up, and for each change that it is worth its place."""
     best = result["best"]
 
-    def shared(part: PredictedRecipe | PredictedPart) -> Mapping[str, object]:
+    def common_fields(part: PredictedRecipe | PredictedPart) -> Mapping[str, object]:
         numbers = {"gain": _round(part["gain"]), "error": _round(part["error"])}
         return {
             "treatment": {FACTOR: BEST},
@@ -113,7 +113,7 @@ def _claims(name: str, source: str, result: Combined) -> Iterator[Mapping[str, o
         "margin": _round(WITHIN * best["gain"]),
         "margin_reason": f"{WITHIN:.0%} of the predicted gain",
         "baseline": {FACTOR: FIRST},
-        **shared(best),
+        **common_fields(best),
     }
     for part in best["parts"][:LARGEST]:
         yield {
@@ -122,7 +122,7 @@ def _claims(name: str, source: str, result: Combined) -> Iterator[Mapping[str, o
             "kind": "superiority",
             "baseline": {FACTOR: _without(part)},
             "plan_for": _round(part["gain"]),
-            **shared(part),
+            **common_fields(part),
         }
 
 

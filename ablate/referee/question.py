@@ -87,8 +87,8 @@ class Claim(Strict):
         return self
 
     @property
-    def is_of_factors(self) -> bool:
-        """Whether the claim can be asked about each level of a factor."""
+    def applies_to_all_levels(self) -> bool:
+        """Whether the claim names only a baseline, so that it can be asked about every level."""
         other = self.treatment, self.target, self.where, self.minus
         return self.kind not in ("exact", "trend") and not any(other)
 
@@ -152,8 +152,8 @@ class Question(Strict):
         _need(steps, "reach compares steps: it goes with neither floor nor take=best")
         plain = not (self.pair or self.group)
         _need(plain or not self.design, "design=combinations has no pair or group")
-        of_factors = all(claim.is_of_factors for claim in self.claims)
-        _need(of_factors or not self.design, "design=combinations compares levels")
+        repeatable = all(claim.applies_to_all_levels for claim in self.claims)
+        _need(repeatable or not self.design, "design=combinations compares levels")
         return self
 
     @property

@@ -212,7 +212,7 @@ def _one_row_per_run(
     first = points.drop_duplicates("run").set_index("run")
     recorded = np.isfinite(points.step) & (texts(frame, question.metric)[points.index] != "")
     points = points[recorded].sort_values(["run", "step"], kind="stable")
-    notes += _of_curves(points, question.metric)
+    notes += _curve_remarks(points, question.metric)
     if question.reach is not None:
         values = _steps_to(points, question, notes)
         return frame.iloc[first.row], values.reindex(first.index).to_numpy(dtype=np.float64)
@@ -236,7 +236,7 @@ def _check_constant(runs: pd.Series, names: pd.Series, run: str) -> None:
         )
 
 
-def _of_curves(points: pd.DataFrame, metric: str) -> Iterator[Reason]:
+def _curve_remarks(points: pd.DataFrame, metric: str) -> Iterator[Reason]:
     """Yield remarks on runs that ended before the longest run, and on steps with two rows."""
     ends = points.groupby("run").step.max()
     if early := int((ends < ends.max()).sum()):

@@ -189,7 +189,7 @@ def markdown(table: DataFrame) -> str:
     return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, rule, *rows))
 
 
-def comparable(evidence: Evidence, verdict: Verdict) -> dict[str, DataFrame]:
+def comparison_tables(evidence: Evidence, verdict: Verdict) -> dict[str, DataFrame]:
     """Return the tables that compare claims or arms, by the names of their files."""
     claims = [*at_each_budget(verdict["claims"])]
     compared = DataFrame([details(claim) for claim in claims], columns=COMPARED)
@@ -205,7 +205,7 @@ def details(claim: Any) -> dict[str, str]:
     """Return the statistical details of a claim's result as text, by name, such as "Estimate",
     "Interval" and "Margin".
     """
-    parts = (_question, _estimate, _tests, _exact, _outlook)
+    parts = (_question, _estimate, _tests, _exact, _power_fields)
     return {name: value for part in parts for name, value in part(claim) if value}
 
 
@@ -287,7 +287,7 @@ def _exact(claim: Any) -> Fields:
         yield "Cases that do not count", f"{left}, since the check did not respond to a fault there"
 
 
-def _outlook(claim: Any) -> Fields:
+def _power_fields(claim: Any) -> Fields:
     unit, kind = unit_of(claim), kind_of(claim)
     if (least := claim["detectable"]) is not None:
         name = "margin" if kind.needs_margin else "effect"

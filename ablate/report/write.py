@@ -182,7 +182,7 @@ def write_tables(evidence: Evidence, verdict: Verdict, folder: Path) -> None:
         folder: target folder, which is created.
     """
     cited = reasons.citation(verdict)
-    for name, table in content.comparable(evidence, verdict).items():
+    for name, table in content.comparison_tables(evidence, verdict).items():
         write_text(folder / f"{name}.md", f"{content.markdown(table)}\nSource: {text(cited)}.\n")
         write_text(folder / f"{name}.tex", f"% Source: {cited}\n{latex(table)}")
         write_text(folder / f"{name}.csv", table.to_csv(index=False, lineterminator="\n"))
@@ -281,7 +281,7 @@ def _asked(evidence: Evidence) -> Iterator[Figure]:
 
 def _over_levels(evidence: Evidence, asked: Shown, name: str) -> Iterator[Figure]:
     metric, over, points = asked["metric"], asked["over"], Points()
-    for run in _where(evidence, asked):
+    for run in _figure_runs(evidence, asked):
         if (score := _measured(run, metric)) is not None:
             rest = {k: v for k, v in run["levels"].items() if k not in (over, *asked["where"])}
             level: Any = run["levels"][over]
@@ -294,7 +294,7 @@ def _over_levels(evidence: Evidence, asked: Shown, name: str) -> Iterator[Figure
         yield Figure(name, "answers", caption, draw)
 
 
-def _where(evidence: Evidence, asked: Shown) -> list[Run]:
+def _figure_runs(evidence: Evidence, asked: Shown) -> list[Run]:
     return [run for run in evidence.runs if asked["where"].items() <= run["levels"].items()]
 
 
@@ -309,7 +309,7 @@ def _measured(run: Run, metric: str) -> float | None:
 def _over_layers(evidence: Evidence, asked: Shown, name: str) -> Iterator[Figure]:
     """Yield a figure of the gradient norms of all layers of each stack; norms of 0 are left out."""
     stacks: dict[str, Points] = {}
-    for arm, runs in by_label(_where(evidence, asked)).items():
+    for arm, runs in by_label(_figure_runs(evidence, asked)).items():
         for key, norm in ((key, norm) for run in runs for key, norm in run["metrics"].items()):
             if key.startswith(f"{asked['metric']}/") and (layer := NORM.search(key)) and norm:
                 line = stacks.setdefault(layer[1], {}).setdefault(arm, {})

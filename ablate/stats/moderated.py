@@ -69,10 +69,10 @@ class ArmNoise:
     Args:
         variances: moderated variance of each arm.
         df: degrees of freedom of the arm's own variance (nu).
-        prior_df: degrees of freedom that the arm borrows (d).
+        prior_df: degrees of freedom that the variances of the other arms add (d).
         typical: variance of a typical arm.
-        rho: correlation of the arms over seeds, as far as pairing pays.
-        pairing: part of the measured correlation that `rho` counts.
+        rho: correlation of two arms over seeds: the measured correlation times `pairing`.
+        pairing: factor from 0 to 1, which is small if the measured correlation is small.
         skewness: pooled skewness of the residuals.
         unequal: whether the baseline has more runs than the other arms.
     """
@@ -363,7 +363,8 @@ def _typical(measured: Arms, df: Arms, prior_df: Arms) -> Float[np.ndarray, "*sw
 def _correlation(
     scaled: Scores, present: Bool[np.ndarray, "*sweeps arms seeds"]
 ) -> tuple[Number, Number]:
-    """Return the mean correlation between two arms over seeds, and the part of it that counts.
+    """Return the mean correlation between two arms over seeds, and the factor, from 0 to 1, by
+    which the noise of the arms multiplies it.
 
     `scaled` has the residuals of the arms, divided by their standard deviations.
     """

@@ -341,10 +341,10 @@ def trained_a_little(job: Job, data: TextData) -> str:
         optimizer.step()
         factor.step()
     values = b"".join(p.detach().cpu().numpy().tobytes() for p in model.parameters())
-    return hashlib.sha256(values + json.dumps(_rates(job)).encode()).hexdigest()
+    return hashlib.sha256(values + json.dumps(_rate_factors(job)).encode()).hexdigest()
 
 
-def _rates(job: Job) -> list[float]:
+def _rate_factors(job: Job) -> list[float]:
     """Return the learning-rate factor at steps over the whole training, because two schedules may
     start alike.
     """

@@ -24,12 +24,13 @@ from ablate.words.answer import effect_text, short_answer
 
 
 @dataclass(frozen=True)
-class Contest:
-    """A replication: the committed evidence of an experiment (its runs and metrics), and the Hydra
-    overrides that repeat the experiment with new seeds.
+class Reproduction:
+    """The committed evidence of an experiment (its runs and metrics), and the Hydra overrides that
+    repeat the experiment with new seeds.
 
-    The committed evidence provides only the first verdict and the replicate numbers that are used.
-    Its runs are neither reused nor pooled, and it spends no alpha of the new sweep.
+    From the committed evidence come only the verdict that is compared with the new verdict, and the
+    replicate numbers that new runs must not use. Its runs are neither reused nor pooled, and it
+    spends no alpha of the new sweep.
     """
 
     first: Evidence
@@ -38,7 +39,7 @@ class Contest:
     experiments: Path
 
     @classmethod
-    def of(cls, name: str, experiments: Path, results: Path) -> "Contest":
+    def of(cls, name: str, experiments: Path, results: Path) -> "Reproduction":
         """Prepare the replication of an experiment: read its evidence (runs and metrics), and
         choose a replicate number that has not been used.
 

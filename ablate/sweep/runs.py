@@ -225,11 +225,11 @@ def all_arms(planned: PlannedSweep, changes: Mapping[str, Mapping[str, object]])
     return [by_name[name] for name in names]
 
 
-def ask(config: DictConfig) -> None:
-    """Give a sweep without a study a study without claims, and a name; change the config in place.
+def add_study(config: DictConfig) -> None:
+    """Add a study without claims to the config of a sweep without a study, and name the sweep after
+    the options that it compares.
 
-    Nothing changes if the sweep compares no options, if its runs share no metric, or if it makes a
-    part of a study.
+    Nothing changes if the sweep compares no options, or if its runs have no common metric.
     """
     node = config.hydra
     given = node.sweeper.params or {}
@@ -307,7 +307,7 @@ def _claims(sweep: PlannedSweep, metric: str) -> Iterator[dict[str, object]]:
 
 
 def check_sweep(config: DictConfig) -> None:
-    """Check the config of a sweep and its study; if it has none, let the sweep ask its question.
+    """Check the config of a sweep and its study; if it has no study, add a study without claims.
 
     Settings that depend on the machine, such as the precision, are resolved in `config`.
 
@@ -324,7 +324,7 @@ def check_sweep(config: DictConfig) -> None:
     check_plugins(config.hydra)
     settle(config)
     if config.study is None:
-        ask(config)
+        add_study(config)
     else:
         check_study(plain_study(config))
 

@@ -17,7 +17,7 @@ from ablate.evidence.checks import FILES
 from ablate.evidence.folder import Evidence
 from ablate.phrases import claim_name
 from ablate.record.files import finite
-from ablate.report.content import comparable
+from ablate.report.content import comparison_tables
 from ablate.report.draw import style
 from ablate.report.write import figures
 from ablate.verdict.types import Verdict
@@ -79,7 +79,7 @@ def analysis_identity(evidence: Evidence, folder: Path) -> str:
 
 def pages(evidence: Evidence, verdict: Verdict) -> Iterator[tuple[str, Any]]:
     """Yield the tables and the figures of a sweep's report, each with its key in W&B."""
-    for name, table in comparable(evidence, verdict).items():
+    for name, table in comparison_tables(evidence, verdict).items():
         yield f"tables/{name}", wandb.Table(columns=[*table], data=table.to_numpy().tolist())
     with style(), rc_context({"savefig.transparent": False, "savefig.dpi": DOTS}):
         for figure in figures(evidence, verdict):

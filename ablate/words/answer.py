@@ -94,13 +94,13 @@ def with_words(verdict: Verdict) -> Verdict:
     number (key `short`) gets these texts, too.
     """
 
-    def worded(claim: Entry, answer: Any) -> Any:
+    def with_texts(claim: Entry, answer: Any) -> Any:
         headline = f"{short_answer(claim, answer)}. {claim['statement']}"
         return {**answer, "headline": headline, "evidence": evidence_line(claim, answer)}
 
-    claims = [worded(claim, claim) for claim in verdict["claims"]]
+    claims = [with_texts(claim, claim) for claim in verdict["claims"]]
     for claim in (claim for claim in claims if "short" in claim):
-        claim["short"] = worded(claim, claim["short"])
+        claim["short"] = with_texts(claim, claim["short"])
     return {**verdict, "claims": claims}
 
 
@@ -334,9 +334,9 @@ def seeds_needed(answer: Answer) -> int | None:
 
 
 def _exact(claim: Entry, answer: Answer) -> list[str]:
-    """Return the evidence on an exact claim.
+    """Return sentences with the evidence on an exact claim.
 
-    It has the worst value that the claim restricts, with the number of cases, the limit, and the
+    The evidence is the worst value of all cases, with the number of cases, the limit, and the
     control (an arm or a deliberate fault with which the check must fail). If the claim is about
     trained models, the evidence is the mean over seeds.
     """

@@ -39,9 +39,9 @@ def whole(site: Site) -> dict[str, object]:
         "groups": [
             (name, list(members)) for name, members in groupby(entries, lambda e: e.claim.group)
         ],
-        "claims": sum(not entry.outside for entry in entries),
-        "outside": sum(entry.outside for entry in entries),
-        "counts": count(entry for entry in entries if not entry.outside),
+        "claims": sum(not entry.is_unlisted for entry in entries),
+        "outside": sum(entry.is_unlisted for entry in entries),
+        "counts": count(entry for entry in entries if not entry.is_unlisted),
         "filters": {**COLUMNS, "state": _states},
         "choices": _choices(entries),
         "states": HEADLINES,
@@ -62,7 +62,7 @@ def sure(site: Site) -> dict[str, object]:
         artificial: number of these claims whose models were trained on artificial languages only.
     """
     findings = [finding for entry in site.entries for finding in entry.findings]
-    decided = [entry for entry in site.entries if entry.headline.deciding and not entry.outside]
+    decided = [entry for entry in site.entries if entry.headline.deciding and not entry.is_unlisted]
     sizes = [source.largest for source in site.sources.values()]
     return {
         "largest": max(sizes, default=0),
@@ -135,7 +135,7 @@ def cards(site: Site) -> list[Card]:
     entries = [
         entry
         for entry in site.entries
-        if entry.verdict in DECIDED and entry.claim.kind != "exact" and not entry.outside
+        if entry.verdict in DECIDED and entry.claim.kind != "exact" and not entry.is_unlisted
     ]
     entries.sort(key=lambda entry: (-_mentions(entry), DECIDED.index(entry.verdict)))
     chosen: list[Card] = []

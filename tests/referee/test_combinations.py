@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import ablate
-from ablate.report.content import comparable
+from ablate.report.content import comparison_tables
 
 LEVELS = {"norm": ["layer_norm", "rms_norm"], "ffn": ["gelu", "relu", "swiglu"]}
 ASKED = {"arm": ["norm", "ffn"], "metric": "loss", "better": "lower", "design": "combinations"}
@@ -30,6 +30,6 @@ def test_each_level_is_compared_with_the_first_of_its_factor_over_all_runs(table
     assert claims["ffn=relu"]["verdict"] == "refuted"
     assert compared.to_dict()["combined"]["best"]["levels"]["norm"] == "rms_norm"
     # the tables that the report and the analysis run in W&B show
-    assert "changes" in comparable(compared.evidence, compared.verdict)
+    assert "changes" in comparison_tables(compared.evidence, compared.verdict)
     compared.write(tmp_path)
     assert "Average gain" in (tmp_path / "report.md").read_text()

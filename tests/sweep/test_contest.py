@@ -10,7 +10,7 @@ import pytest
 from ablate.evidence.folder import Evidence
 from ablate.evidence.log import Sweep, register
 from ablate.evidence.registration import questions
-from ablate.sweep.contest import RESULT, Contest
+from ablate.sweep.reproduction import RESULT, Reproduction
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 NAME = "dot_products"
@@ -32,7 +32,7 @@ def begun(tmp_path):
 
 
 def replicate(tmp_path):
-    contest = Contest.of(NAME, EXPERIMENTS, tmp_path)
+    contest = Reproduction.of(NAME, EXPERIMENTS, tmp_path)
     assert contest.overrides[:1] == [f"+experiment={NAME}"]
     assert "contest=true" in contest.overrides
     (override,) = [word for word in contest.overrides if word.startswith("replicate=")]
@@ -51,7 +51,7 @@ def test_a_contest_takes_seeds_that_nobody_saw_and_goes_on_where_it_stopped(begu
 
 
 def test_both_verdicts_are_told(begun, tmp_path):
-    contest = Contest.of(NAME, EXPERIMENTS, tmp_path)
+    contest = Reproduction.of(NAME, EXPERIMENTS, tmp_path)
     shutil.copytree(EXPERIMENTS / NAME, begun(1, 1, contest=True), dirs_exist_ok=True)
     list(contest.lines())
     kept = json.loads((tmp_path / "sweeps" / NAME / "1" / RESULT).read_text())
@@ -68,7 +68,7 @@ def test_fresh_seeds_that_are_asked_twice_are_exploratory(begun, tmp_path):
     shutil.copytree(EXPERIMENTS / NAME, begun(1, 1, contest=True), dirs_exist_ok=True)
     exploratory = []
     for _ in range(2):
-        list(Contest.of(NAME, experiments, tmp_path).lines())
+        list(Reproduction.of(NAME, experiments, tmp_path).lines())
         report = tmp_path / "sweeps" / NAME / "1" / RESULT
         claims = json.loads(report.read_text())["claims"]
         exploratory.append({claim["exploratory"] for claim in claims})
@@ -93,6 +93,6 @@ def test_a_contest_avoids_the_seeds_of_the_evidence_and_of_the_contest_beside_it
     replace(first, registration={**first.registration, "command": words}).save(tmp_path / NAME)
     if contest is not None:
         (tmp_path / NAME / RESULT).write_text(json.dumps({"claims": [], **contest}))
-    overrides = Contest.of(NAME, tmp_path, tmp_path / "results").overrides
+    overrides = Reproduction.of(NAME, tmp_path, tmp_path / "results").overrides
     given = [word for word in overrides if word.startswith("replicate=")]
     assert given[-1] == f"replicate={number}"

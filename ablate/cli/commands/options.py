@@ -12,7 +12,7 @@ example:
 import argparse
 from itertools import groupby
 
-from ablate.cli.parser import FOLDER, Parser, unknown
+from ablate.cli.parser import FOLDER, Parser, no_such
 from ablate.errors import UserError
 
 EXPERIMENT = "experiment"  # a group whose options are listed only alone
@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> None:
     listed = options(arguments.config_dir, experiments=wanted == EXPERIMENT)
     names = [*dict.fromkeys([option.group for option in listed] + [EXPERIMENT])]
     if wanted and wanted not in names:
-        raise UserError(unknown("group", wanted, names))
+        raise UserError(no_such("group", wanted, names))
     shown = [option for option in listed if wanted in ("", option.group)]
     for group, members in groupby(shown, lambda option: option.group):
         print(f"{group}:")

@@ -35,10 +35,10 @@ def run(arguments: argparse.Namespace) -> None:
     """
     from ablate.cli.train import train  # imports Hydra
     from ablate.config import search_current_folder
-    from ablate.sweep.contest import Contest
+    from ablate.sweep.reproduction import Reproduction
 
     search_current_folder()
-    contest = Contest.of(arguments.name, arguments.experiments, arguments.results)
+    contest = Reproduction.of(arguments.name, arguments.experiments, arguments.results)
     sys.argv[1:] = [*contest.overrides, "-m"]
     train()
     for line in contest.lines():

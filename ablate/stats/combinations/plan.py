@@ -81,7 +81,7 @@ def draw(
     if rate is not None:
         return _with_rates(recipes, levels, excluded, repeated, seed, rate)
     rng = np.random.default_rng(seed)
-    sizes = [*(_equal(recipes, k, rng) for k in [*levels, 3, 2]), [recipes - repeated, repeated]]
+    sizes = [*(_counts(recipes, k, rng) for k in [*levels, 3, 2]), [recipes - repeated, repeated]]
     columns = np.stack([rng.permutation(np.repeat(np.arange(len(n)), n)) for n in sizes], 1)
     for _ in range(PASSES):
         for factor in rng.permutation(len(sizes)):
@@ -142,7 +142,7 @@ def imbalance(levels: Levels, excluded: Sequence[Pair]) -> tuple[int, float]:
     return max(int(np.ptp(table)) for table in tables), max(deviations)
 
 
-def _equal(recipes: int, levels: int, rng: np.random.Generator) -> list[int]:
+def _counts(recipes: int, levels: int, rng: np.random.Generator) -> list[int]:
     """Return the number of recipes of each level; the numbers differ by at most one."""
     more = set(rng.permutation(levels)[: recipes % levels].tolist())
     return [recipes // levels + (level in more) for level in range(levels)]
