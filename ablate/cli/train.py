@@ -36,7 +36,7 @@ LISTED = ("logger", "callbacks", "metric")  # groups of which a run may have sev
 
 
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")
-def job(config: DictConfig) -> None:
+def run_config(config: DictConfig) -> None:
     """Perform the run of a composed config.
 
     What only a run needs is imported inside functions, so that Hydra's help is fast.
@@ -140,7 +140,7 @@ def train() -> None:
     Hydra.get_mode = lambda *_, **__: None  # type: ignore[method-assign]
     os.environ[FULL_ERROR] = "1"  # so that Hydra raises errors
     try:
-        job()
+        run_config()
     finally:
         if not WITH_TRACEBACK:
             del os.environ[FULL_ERROR]

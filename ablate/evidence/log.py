@@ -220,10 +220,10 @@ def registration(current: Sweep, sweeps: Iterable[Sweep]) -> Registration:
     }
 
 
-def looked(results: Path, folder: Path, evidence: Evidence) -> Evidence:
-    """Return the evidence of a sweep with the history of each claim; add this analysis to the log
-    in the folder of all results, and copy the lines about the questions of the sweep into its
-    folder.
+def add_analysis(results: Path, folder: Path, evidence: Evidence) -> Evidence:
+    """Add an analysis of a sweep to the log in the folder of all results, copy the lines about
+    the questions of the sweep into its folder, and return the evidence with the history of each
+    claim.
     """
     sweeps = sweeps_of(read_log(results))
     current = sweep_in(os.path.relpath(folder, results), sweeps)

@@ -41,7 +41,7 @@ from ablate.verdict.stored import (
     read_verdict,
     was_trained,
 )
-from ablate.verdict.types import INCONCLUSIVE, REFUTED, SUPPORTED, Entry, Verdict, side
+from ablate.verdict.types import INCONCLUSIVE, REFUTED, SUPPORTED, Entry, Verdict, status_of
 
 # Config keys whose levels are parts of every setting, in which the last part of the key names them
 NAMED = ("data", "model", "model.d_model", "model.n_layers", "budget.steps")
@@ -193,7 +193,7 @@ def collect(folder: Path) -> dict[str, list[Finding]]:
     adjusted = adjust([finding.answer["p_look"] for finding in findings], alphas)
     by_claim: dict[str, list[Finding]] = {}
     for finding, p, alpha in zip(findings, adjusted, alphas, strict=True):
-        corrected = side(p, alpha) if p else ""
+        corrected = status_of(p, alpha) if p else ""
         by_claim.setdefault(finding.answer["id"], []).append(replace(finding, corrected=corrected))
     return by_claim
 

@@ -190,7 +190,7 @@ def tuned_runs(worker: "Worker", number: int, cells: Sequence[Cell], tune: Tune)
             )
         jobs, numbers = [*wider.values()], [after + number for number in wider]
         outcomes += worker.run(compose(sweep.context, sweep.config, jobs, numbers, folder), again)
-    jobs = worker.agree(path, lambda: tuned_jobs(cells, outcomes, tune, seeds))
+    jobs = worker.decide_once(path, lambda: tuned_jobs(cells, outcomes, tune, seeds))
     numbers = [cell.number for cell in cells]
     return compose(sweep.context, sweep.config, jobs, numbers, sweep.folder)
 

@@ -69,7 +69,7 @@ def begin(config: DictConfig) -> None:
             other than ablate's.
     """
     check_sweep(config)
-    enter(config, regime(config))
+    choose_folder(config, regime(config))
 
 
 def register_study(sweep: PlannedSweep) -> None:
@@ -237,7 +237,7 @@ def lock_sweeps(config: DictConfig) -> AbstractContextManager[Any]:
     return FileLock(Path(config.paths.results) / "locks" / f"sweep {config.name}.lock")
 
 
-def enter(config: DictConfig, regime: Setting) -> None:
+def choose_folder(config: DictConfig, regime: Setting) -> None:
     """Choose the folder of the sweep, and store it in hydra.sweep.dir.
 
     An open sweep of the same command is continued.
@@ -245,7 +245,7 @@ def enter(config: DictConfig, regime: Setting) -> None:
     Raises:
         UserError: hydra.sweep.dir was given, and another command has started a sweep there.
     """
-    own_key = key(config, regime)
+    own_key = sweep_key(config, regime)
     with lock_sweeps(config):
         folder = _folder(config, own_key)
         with read_write(config.hydra):
@@ -253,7 +253,7 @@ def enter(config: DictConfig, regime: Setting) -> None:
         write_json(folder / STATE, seal({"key": own_key, "failed": None}))
 
 
-def key(config: DictConfig, regime: Setting) -> str:
+def sweep_key(config: DictConfig, regime: Setting) -> str:
     """Return a hash (16 hexadecimal digits) of a command's overrides, of its setting, of the config
     files, of the code (`digest_of_code`), of the versions of the numerical libraries, and of the
     place of the results relative to the folder of the sweep.

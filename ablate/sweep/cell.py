@@ -270,7 +270,7 @@ class RunTask:
                 return False
             status = run_in_child(execute, self.context, self.cell, use_devices)
             if status not in INTERRUPTED and not self.cell.outcome_path.exists():
-                fail(self.cell, f"the process ended with status {status}")  # it was killed
+                write_failure(self.cell, f"the process ended with status {status}")  # it was killed
             return True
 
     def checkpoint(self) -> Any:
@@ -284,7 +284,7 @@ class RunTask:
         return submitit.helpers.DelayedSubmission(self)
 
 
-def fail(cell: Cell, error: str) -> None:
+def write_failure(cell: Cell, error: str) -> None:
     """Store that a run failed."""
     write_outcome(cell, {"status": "failed", "error": error})
 
@@ -318,5 +318,5 @@ def execute(context: HydraContext, cell: Cell, use_devices: Callable[[], None] |
     try:
         write_outcome(cell, done.return_value)
     except Exception as error:
-        fail(cell, f"{type(error).__name__}: {error}")
+        write_failure(cell, f"{type(error).__name__}: {error}")
         raise

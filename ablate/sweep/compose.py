@@ -132,7 +132,7 @@ class Checked(NamedTuple):
     """The result of the checks before a sweep.
 
     Args:
-        data: hashes of the data, by the key that `corpus` returns for a config.
+        data: hashes of the data, by the key that `data_key` returns for a config.
         jobs: the job of the first run of every arm, by the number of this run.
     """
 

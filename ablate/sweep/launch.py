@@ -34,7 +34,7 @@ from ablate.engine import Engine
 from ablate.errors import UserError, make_console, progress
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
-from ablate.evidence.log import looked
+from ablate.evidence.log import add_analysis
 from ablate.evidence.outcome import NOT_LEARNED, PROBE, STATUSES, Row, rows
 from ablate.metric import NOTHING
 from ablate.phrases import counted
@@ -42,7 +42,7 @@ from ablate.record.files import read_sealed, seal, write_json, write_text
 from ablate.record.identity import source_hash
 from ablate.record.results import Outcome, executed_source, read_outcome, read_outcomes
 from ablate.sweep.begin import STATE, decide_once, lock_sweeps, register_study
-from ablate.sweep.cell import Cell, RunTask, fail
+from ablate.sweep.cell import Cell, RunTask, write_failure
 from ablate.sweep.compose import PlannedSweep, stages
 from ablate.sweep.runs import plan_runs
 from ablate.verdict.conclude import arms_to_continue
@@ -86,7 +86,7 @@ def launch(context: HydraContext, config: DictConfig, jobs: Sequence[Sequence[st
         total = len(sweep.cells) + len(sweep.screening)
         with progress(config.name, total, shown=sys.stderr.isatty()) as work:
             n_executed = Worker(sweep, engine, work).run_stages(waves)
-    if conclude(config, n_executed):
+    if end_once(config, n_executed):
         sys.exit(1)
 
 
@@ -134,21 +134,21 @@ class Worker:
             if wanted:
                 self.run(wanted)
                 n_executed += len(wanted)
-                arms = self.look(number) if stage is not waves[-1] else arms
+                arms = self.analyse(number) if stage is not waves[-1] else arms
         return n_executed
 
-    def look(self, number: int) -> list[Levels]:
+    def analyse(self, number: int) -> list[Levels]:
         """Analyse all finished runs, add this analysis to the analysis log, and return the levels
-        of the arms that continue; `number` is that of the stage.
+        of the arms that continue; `number` is the number of the stage.
         """
         folder, results = self.sweep.folder, Path(self.sweep.config.paths.results)
-        going: list[Levels] = self.agree(
+        going: list[Levels] = self.decide_once(
             folder / f"look-{number}.json",
-            lambda: arms_to_continue(looked(results, folder, gather(folder))),
+            lambda: arms_to_continue(add_analysis(results, folder, gather(folder))),
         )
         return going
 
-    def agree(self, path: Path, decide: Callable[[], Any]) -> Any:
+    def decide_once(self, path: Path, decide: Callable[[], Any]) -> Any:
         """Return a decision of the first worker that needs it, which the file `path` stores."""
         return decide_once(self.sweep.config, path, decide)
 
@@ -198,7 +198,7 @@ class Worker:
             for job, cell in ended:
                 here = bool(job.exception() or job.result())
                 if here and not cell.outcome_path.exists():
-                    fail(cell, str(job.exception() or "the process was interrupted"))
+                    write_failure(cell, str(job.exception() or "the process was interrupted"))
                 if cell.outcome_path.exists():
                     yield cell, here
                 else:
@@ -225,7 +225,7 @@ class Worker:
         return result is not None and result["identity"] == outcome["identity"]
 
 
-def conclude(config: DictConfig, cells: int) -> int:
+def end_once(config: DictConfig, cells: int) -> int:
     """End the sweep in exactly one worker, and return the number of failed runs.
 
     The result is 0 if the sweep cannot end yet, because fewer than `cells` runs are done.
@@ -238,12 +238,12 @@ def conclude(config: DictConfig, cells: int) -> int:
         elif len(list((folder / "cells").glob("*.json"))) < cells:
             print("Another worker is retrying failed cells and will end the sweep.")
         else:
-            state["failed"] = end(config)
+            state["failed"] = report_sweep(config)
             write_json(folder / STATE, seal(state))
     return int(state["failed"] or 0)
 
 
-def end(config: DictConfig) -> int:
+def report_sweep(config: DictConfig) -> int:
     """Print the table of a sweep, judge its claims, write its report, and return the number of
     failed runs.
     """
@@ -304,7 +304,7 @@ def _judge(config: DictConfig, evidence: Evidence) -> Verdict | None:
 
     sweep = Path(config.hydra.sweep.dir)
     if not evidence.study.get("exploratory"):
-        evidence = looked(Path(config.paths.results), sweep, evidence)
+        evidence = add_analysis(Path(config.paths.results), sweep, evidence)
     evidence.save(sweep)
     if evidence.is_part:
         return None

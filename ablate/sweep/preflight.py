@@ -52,7 +52,7 @@ KNOWN = tuple(f"{level}/{name}" for level in ("chance", "bound") for name in ("n
 STATES_WHILE_TRAINING = 3  # size of a checkpoint in weights: the weights and two Adam moments
 
 
-class Built(NamedTuple):
+class BuiltArm(NamedTuple):
     """The components and the data of an arm, and its model on torch's device "meta" (no values)."""
 
     job: Job
@@ -77,10 +77,10 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
     check_apart(cells)
     arms, builder = first_of_each(cells, _arm), Builder()
     count = Counter(id(cell.arm) for cell in (*cells, *screening))
-    built: dict[int, Built] = {}  # by cell number
+    built: dict[int, BuiltArm] = {}  # by cell number
     needed = 0
     for cell in (*arms, *_representatives(screening)):
-        with naming(cell):
+        with naming_run(cell):
             # the whole study is checked once, because all arms have the same study (`check_arms`)
             job = resolve(cell.run_config() if built else cell.task_config())
             if not built and cells:
@@ -108,7 +108,7 @@ class Builder:
         self.data: dict[str, TextData] = {}  # by `corpus`
         self.models: dict[str, Model] = {}
 
-    def __call__(self, job: Job) -> Built:
+    def __call__(self, job: Job) -> BuiltArm:
         """Return the data and the model of a job, after checking that they fit its config.
 
         Raises:
@@ -127,11 +127,11 @@ class Builder:
         if key not in self.models:
             self.models[key] = _build(job, data)
         check_lengths(job, self.models[key], data)
-        return Built(job, data, self.models[key])
+        return BuiltArm(job, data, self.models[key])
 
 
 @contextmanager
-def naming(cell: Cell) -> Iterator[None]:
+def naming_run(cell: Cell) -> Iterator[None]:
     """Add the number and the label of a run to the message of a UserError that is raised within the
     `with` block.
     """
@@ -172,13 +172,13 @@ def records_of(cells: Sequence[Cell], data: Mapping[str, Fingerprints]) -> Itera
         data: hashes of the data, by the key that `corpus` returns for the config of a run.
     """
     config = cells[0].bare_config()
-    text, weights = data[corpus(config)], weights_fingerprint(config)
+    text, weights = data[data_key(config)], weights_fingerprint(config)
     for cell in cells:
         config.seed = cell.seed
         yield Record(config, text, weights)
 
 
-def corpus(config: DictConfig) -> str:
+def data_key(config: DictConfig) -> str:
     """Return a key that is equal for runs which read the same data in the same way."""
     return _key(config, "data", "tokenizer", "batch", "task")
 
@@ -201,7 +201,7 @@ def _check_disk_space(results: Path, needed: int) -> None:
         )
 
 
-def check_arms(cells: list[Cell], study: Study, built: Mapping[int, Built]) -> None:
+def check_arms(cells: list[Cell], study: Study, built: Mapping[int, BuiltArm]) -> None:
     """Raise UserError unless the arms of a sweep match its study.
 
     Args:
@@ -217,7 +217,7 @@ def check_arms(cells: list[Cell], study: Study, built: Mapping[int, Built]) -> N
         _check_training(arms, study, built)
 
 
-def _check_metrics(arms: list[Cell], study: Study, built: Mapping[int, Built]) -> None:
+def _check_metrics(arms: list[Cell], study: Study, built: Mapping[int, BuiltArm]) -> None:
     """Raise UserError if a claim or the tuning uses a metric that no arm measures."""
     parts = (built[arm.number] for arm in arms)
     names = (metric_names(part.job, part.model) for part in parts)
@@ -291,7 +291,7 @@ def _check_fixed(arms: list[Cell], study: Study) -> None:
                 )
 
 
-def _check_training(arms: list[Cell], study: Study, built: Mapping[int, Built]) -> None:
+def _check_training(arms: list[Cell], study: Study, built: Mapping[int, BuiltArm]) -> None:
     """Raise UserError if two arms have the same parameters after two training steps, and the same
     learning-rate schedule.
 

@@ -263,7 +263,7 @@ def _name(swept: dict[str, Override]) -> str:
 
 def with_claims(sweep: PlannedSweep) -> PlannedSweep:
     """Return the sweep with claims added to its study and to the configs of its runs. Only a study
-    that `ask` has created, which has no claims yet, is changed.
+    that `add_study` has created, which has no claims yet, is changed.
 
     The levels of a claim are those of the runs, because a config may convert the values that the
     command lists.

@@ -296,7 +296,7 @@ def _curve(run: Run, metric: str) -> Sequence[float | None]:
     return [None if x is None else (x - chance) / (bound - chance) for x in nll]
 
 
-def one_way(
+def single_answer(
     claim: Claim,
     arms: Sequence[Side],
     evidence: Evidence,

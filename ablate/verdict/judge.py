@@ -41,7 +41,7 @@ from ablate.verdict.types import (
     Decision,
     Entry,
     Learning,
-    side,
+    status_of,
 )
 
 ASKED = tuple(Question.__annotations__)  # fields of a claim, in the order of verdict.json
@@ -115,7 +115,7 @@ def _decision(finding: ClaimResult, p: Tests) -> Decision:
     if isinstance(finding.result, Exact):
         return Decision(finding.result.verdict)
     if finding.rates is not None:
-        return Decision(side(p, finding.claim["alpha"]))
+        return Decision(status_of(p, finding.claim["alpha"]))
     return kind_of(finding.claim).decide(p, finding.claim["alpha"])
 
 

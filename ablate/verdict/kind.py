@@ -26,9 +26,9 @@ from ablate.stats.means import MeanDifference
 from ablate.stats.rates import Rates
 from ablate.verdict.contrast import Contrast, contrast, control
 from ablate.verdict.exact import Exact
-from ablate.verdict.floor import FEWEST, failures, one_way, rates_of_failure
+from ablate.verdict.floor import FEWEST, failures, rates_of_failure, single_answer
 from ablate.verdict.sides import ContrastError, Side, effect_of, is_independent, problem_of, sides
-from ablate.verdict.types import REFUTED, SUPPORTED, Band, Decision, Failures, Planned, side
+from ablate.verdict.types import REFUTED, SUPPORTED, Band, Decision, Failures, Planned, status_of
 
 Tested = Estimate | MeanDifference | Rates
 NOTHING = Estimate(math.nan, 0, 0, math.nan, math.nan)
@@ -93,7 +93,7 @@ class Kind(ABC):
         except ContrastError as problem:
             return self.claim_result(claim, NOTHING, problem.reason)
         effect, arms = paired.estimate, paired.sides
-        if why := one_way(
+        if why := single_answer(
             claim, arms, evidence, partial(control, claim, evidence), paired.differences
         ):
             return self.claim_result(claim, effect, why, sides=arms, paired=paired)
@@ -150,11 +150,11 @@ class Kind(ABC):
         """Return the p-value of each decision, from the tests that the treatment fails less, or
         more, often than the baseline (as the claim says); None if neither test is significant.
         """
-        tests = doubled(self.of_failures(rates.p_at_most(0.0), rates.p_at_least(0.0)))
+        tests = doubled(self.failure_p_values(rates.p_at_most(0.0), rates.p_at_least(0.0)))
         decided = at_most(min(self.scaled_to_alpha(tests).values()), finding.claim["alpha"])
         return tests if decided else None
 
-    def of_failures(self, better: float, worse: float) -> Tests:
+    def failure_p_values(self, better: float, worse: float) -> Tests:
         """Return the p-value of each decision, from the tests of the failure rates.
 
         Args:
@@ -188,7 +188,7 @@ class Kind(ABC):
         """Return p-values multiplied so that each is compared with alpha, by name of the
         decision.
         """
-        return {side: x if side in self.full_alpha else min(1.0, 2 * x) for side, x in p.items()}
+        return {name: x if name in self.full_alpha else min(1.0, 2 * x) for name, x in p.items()}
 
     def decide(self, p: Tests, alpha: float) -> Decision:
         """Return the decision on a claim from its p-values.
@@ -199,7 +199,7 @@ class Kind(ABC):
             p: p-values on the scale of alpha, by name of the decision, corrected by Holm or not.
             alpha: the significance level.
         """
-        return Decision(side(p, alpha))
+        return Decision(status_of(p, alpha))
 
     def decide_uncorrected(self, estimate: Any, margin: float, alpha: float) -> Decision:
         """Return the decision on an estimate, without Holm's correction for other claims."""
@@ -221,7 +221,7 @@ class Kind(ABC):
         return {}
 
     def power(
-        self, side: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float
+        self, status: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float
     ) -> float:
         """Return the probability of a decision, if `effect` is true.
 
@@ -229,28 +229,28 @@ class Kind(ABC):
         measure. So the result is a mean over likely standard deviations.
 
         Args:
-            side: name of the decision.
+            status: name of the decision.
             estimate: an estimate with the noise to assume.
             margin: the margin of the claim.
             effect: the true effect.
             pairs: number of paired seeds.
             alpha: the level.
         """
-        bound = self.least(side, margin, *half_widths(estimate, pairs, alpha / 2))
+        bound = self.smallest_estimate(status, margin, *half_widths(estimate, pairs, alpha / 2))
         return float(special.ndtr((effect - bound) / planned_error(estimate, pairs)).mean())
 
-    def least(self, side: str, margin: float, down: Values, up: Values) -> Values:
+    def smallest_estimate(self, status: str, margin: float, down: Values, up: Values) -> Values:
         """Return the smallest estimate that leads to a decision.
 
         Args:
-            side: name of the decision.
+            status: name of the decision.
             margin: the margin of the claim.
             down: likely distances from the estimate to the lower end of its interval.
             up: likely distances to the upper end.
         """
         raise NotImplementedError
 
-    def planned(self, estimate: Any) -> bool:
+    def can_plan(self, estimate: Any) -> bool:
         """Return whether the estimate has a known standard deviation, so that seeds can be
         planned.
         """
@@ -272,7 +272,7 @@ class Kind(ABC):
             alpha: the level.
             pairs: number of paired seeds; default: those of the estimate.
         """
-        if not self.planned(estimate):
+        if not self.can_plan(estimate):
             return None
         seeds = estimate.pairs if pairs is None else pairs
 
@@ -291,12 +291,12 @@ class Kind(ABC):
         The standard deviation is assumed to be as measured. The number is None if `most_seeds` are
         not enough.
         """
-        if not self.planned(estimate):
+        if not self.can_plan(estimate):
             return {}
 
-        def seeds(side: str, effect: float) -> int | None:
+        def seeds(status: str, effect: float) -> int | None:
             def enough(pairs: int) -> bool:
-                return self.power(side, estimate, claim["margin"], effect, pairs, alpha) >= POWER
+                return self.power(status, estimate, claim["margin"], effect, pairs, alpha) >= POWER
 
             if not enough(self.most_seeds):
                 return None
@@ -304,12 +304,12 @@ class Kind(ABC):
             return 2 + bisect_left(range(2, self.most_seeds), True, key=enough)
 
         effects = self.planning_effects(claim).items()
-        return {side: {"effect": effect, "seeds": seeds(side, effect)} for side, effect in effects}
+        return {name: {"effect": effect, "seeds": seeds(name, effect)} for name, effect in effects}
 
 
 def doubled(p: Tests) -> Tests:
     """Return p-values multiplied by 2, for a claim whose alpha is shared equally by two tests."""
-    return {side: min(1.0, 2 * x) for side, x in p.items()}
+    return {status: min(1.0, 2 * x) for status, x in p.items()}
 
 
 def arm_problems(claim: Claim) -> Iterator[str]:

@@ -47,7 +47,7 @@ from ablate.verdict.types import (
     SUPPORTED,
     Band,
     Decision,
-    side,
+    status_of,
     thresholds,
 )
 
@@ -79,7 +79,7 @@ class Superiority(Kind):
 
     def decide(self, p: Tests, alpha: float) -> Decision:
         """Return the decision for p-values by the rule in the docstring of this module."""
-        status = side(p, alpha)
+        status = status_of(p, alpha)
         if status == REFUTED:
             return Decision(status, OPPOSITE if at_most(p.get(OPPOSITE, 0.0), alpha) else SMALL)
         if status == INCONCLUSIVE:
@@ -105,11 +105,11 @@ class Superiority(Kind):
         """
         margin = claim["margin"]
         effects = {SUPPORTED: claim.get("plan_for") or margin, LARGE: 2 * margin}
-        return {side: effect for side, effect in effects.items() if effect}
+        return {status: effect for status, effect in effects.items() if effect}
 
-    def least(self, side: str, margin: float, down: Values, up: Values) -> Values:
+    def smallest_estimate(self, status: str, margin: float, down: Values, up: Values) -> Values:
         """Return the smallest estimate that is supported, or "large enough to matter"."""
-        return margin + down if side == LARGE else np.maximum(down, margin - up)
+        return margin + down if status == LARGE else np.maximum(down, margin - up)
 
 
 class Trend(Superiority):
@@ -163,7 +163,7 @@ class Equivalence(Sameness):
             REFUTED: min(estimate.p_at_most(margin), estimate.p_at_least(-margin)),
         }
 
-    def of_failures(self, better: float, worse: float) -> Tests:
+    def failure_p_values(self, better: float, worse: float) -> Tests:
         """Return the p-values of the decisions; different failure rates refute equivalence."""
         return {SUPPORTED: 1.0, REFUTED: min(better, worse)}
 
@@ -177,7 +177,7 @@ class Equivalence(Sameness):
         return thresholds((0.0, REFUTED), (outside, INCONCLUSIVE), (inside, SUPPORTED))
 
     def power(
-        self, side: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float
+        self, status: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float
     ) -> float:
         """Return the probability that the claim is supported, if `effect` is the true difference.
 
@@ -209,7 +209,7 @@ class NonInferiority(Sameness):
         low, high = estimate.interval(1 - alpha)
         return thresholds((0.0, REFUTED), (-high, INCONCLUSIVE), (-low, SUPPORTED))
 
-    def least(self, side: str, margin: float, down: Values, up: Values) -> Values:
+    def smallest_estimate(self, status: str, margin: float, down: Values, up: Values) -> Values:
         """Return the smallest estimate that is supported."""
         return down - margin
 
@@ -280,14 +280,14 @@ class Stability(Superiority):
         For a claim that names neither such a difference nor a margin, the difference is 0.2.
         """
         effects = super().planning_effects(claim) or {SUPPORTED: PLANNED}
-        return {side: share for side, share in effects.items() if share <= 1}
+        return {status: share for status, share in effects.items() if share <= 1}
 
-    def planned(self, estimate: Any) -> bool:
+    def can_plan(self, estimate: Any) -> bool:
         """Return whether both arms have runs, so that a number of seeds can be planned."""
         return bool(estimate.known)
 
     def power(
-        self, side: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float
+        self, status: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float
     ) -> float:
         """Return the exact power of the test for `pairs` runs of each arm.
 
@@ -296,22 +296,22 @@ class Stability(Superiority):
         from scipy import stats
 
         chance = stats.binom.pmf(np.arange(pairs + 1), pairs, effect)
-        return float(chance[_leads_to(side, margin, pairs, alpha)[:, 0]].sum())
+        return float(chance[_leads_to(status, margin, pairs, alpha)[:, 0]].sum())
 
 
-def _leads_to(side: str, margin: float, runs: int, alpha: float) -> Bool[np.ndarray, "a b"]:
-    """Return which numbers of failed runs lead to the decision `side`, as a table of booleans.
+def _leads_to(status: str, margin: float, runs: int, alpha: float) -> Bool[np.ndarray, "a b"]:
+    """Return which numbers of failed runs lead to the decision `status`, as a table of booleans.
 
     A row stands for a number of failed runs in the first arm, and a column for a number in the
     second.
 
     Args:
-        side: name of the decision.
+        status: name of the decision.
         margin: the margin of the claim.
         runs: number of runs of each arm.
         alpha: the level.
     """
-    if side == LARGE:
+    if status == LARGE:
         return np.asarray(p_values(runs, runs, margin) <= alpha / 2)
     below = alpha / 2 >= p_values(runs, runs, -margin).T
     return np.asarray((p_values(runs, runs, 0.0) <= alpha / 2) & ~below)
@@ -372,7 +372,7 @@ class ExactKind(Kind):
         """
         return estimate.p_values(margin)
 
-    def planned(self, estimate: Any) -> bool:
+    def can_plan(self, estimate: Any) -> bool:
         """Return False, because an exact claim states no effect for which to plan seeds."""
         return False
 

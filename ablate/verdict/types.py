@@ -320,7 +320,7 @@ class Decision:
     grade: str = ""
 
 
-def side(p: dict[str, float], alpha: float) -> str:
+def status_of(p: dict[str, float], alpha: float) -> str:
     """Return the status of a verdict: refuted, supported or inconclusive.
 
     If both tests reject, the claim is refuted.

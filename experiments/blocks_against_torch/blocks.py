@@ -126,7 +126,7 @@ def in_torch(stack: Stack) -> bool:
         and all(part.bias is not None for part in parts if isinstance(part, Linear))
         and type(stack.position).bias is Position.bias
         and type(stack.position).rotate is Position.rotate
-        and type(stack.position).within is Position.within
+        and type(stack.position).embed_in_layer is Position.embed_in_layer
     )
 
 

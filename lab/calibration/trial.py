@@ -107,7 +107,7 @@ def _family(effects: list[Estimate]) -> Marks:
     Holm's correction is applied.
     """
     rule = KINDS["superiority"]
-    p = [rule.scaled(rule.p_values(effect, 0.0)) for effect in effects]
+    p = [rule.scaled_to_alpha(rule.p_values(effect, 0.0)) for effect in effects]
     verdicts = [rule.decide(adjusted, ALPHA).status for adjusted in adjust(p, [ALPHA] * len(p))]
     false = [verdict in (SUPPORTED, REFUTED) for verdict in verdicts[:2]] + [verdicts[2] == REFUTED]
     return {"family": float(any(false))}

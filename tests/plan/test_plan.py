@@ -7,7 +7,7 @@ import pytest
 
 from ablate.plan.plan import _read
 from ablate.record.files import seal, write_json
-from ablate.sweep.cell import fail
+from ablate.sweep.cell import write_failure
 
 ONE = ("+experiment=relu_vs_linear", "budget.short=null")
 SWEEP = (*ONE, "seed=0,1")
@@ -51,7 +51,7 @@ def test_every_arm_is_timed_once_by_a_short_run_of_its_own(small, command, monke
 
     def failing(context, cell):
         asked.append(cell.config)
-        return lambda: fail(cell, "no memory")
+        return lambda: write_failure(cell, "no memory")
 
     monkeypatch.setattr("ablate.plan.plan.RunTask", failing)
     monkeypatch.setattr("ablate.plan.plan.start_fork_server", lambda modules: None)

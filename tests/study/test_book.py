@@ -9,7 +9,7 @@ import pytest
 from ablate.errors import UserError
 from ablate.evidence.checks import ANALYSIS_LOG
 from ablate.evidence.folder import Evidence
-from ablate.evidence.log import Sweep, history, looked, read_log, register
+from ablate.evidence.log import Sweep, add_analysis, history, read_log, register
 from ablate.evidence.outcome import reason
 from ablate.evidence.registration import concerns, question_keys, questions, rule
 from ablate.verdict.contrast import NO_HISTORY, history_of, information_fractions
@@ -148,10 +148,10 @@ def swept(user, tmp_path):
         made, base = user.judged(attempt), tmp_path / results
         folder = f"sweeps/made/{len(user.sweeps)}"
         record = replace(user.sweeps[-1], folder=folder, looks=[], **changes)
-        registration = register(base, record)
+        written = register(base, record)
         (base / folder).mkdir(parents=True)
         runs = [user.run(attempt, arm, s) for arm in fishing.ARMS for s in record.seeds]
-        return looked(base, base / folder, replace(made, runs=runs, registration=registration))
+        return add_analysis(base, base / folder, replace(made, runs=runs, registration=written))
 
     return sweep
 

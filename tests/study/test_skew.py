@@ -56,7 +56,7 @@ def test_skewed_seeds_far_beyond_the_margin_decide_also_beside_other_claims():
     rule = KINDS["superiority"]
     difference = estimate(plus - minus, added=plus)
     assert is_visible(difference.skewness, 5)
-    p = rule.scaled(rule.p_values(difference, 1.0))
+    p = rule.scaled_to_alpha(rule.p_values(difference, 1.0))
     undecided = [{"supported": 1.0, "refuted": 1.0}] * 2
     assert rule.decide(adjust([p, *undecided], [0.05] * 3)[0], 0.05).status == "supported"
 

@@ -77,12 +77,12 @@ def test_the_last_of_two_values_of_a_nuisance_counts(master, small, tmp_path):
 def test_the_records_of_an_arm_are_those_of_its_runs(master, small, tmp_path):
     from ablate.record.results import Fingerprints
     from ablate.record.training import Record
-    from ablate.sweep.preflight import corpus, records_of
+    from ablate.sweep.preflight import data_key, records_of
 
     jobs = [(*small, ARMS[0], f"seed={seed}") for seed in (1, 2)]
     cells = compose(*master, jobs, count(), tmp_path)
     text = Fingerprints("text", {})
-    data = {corpus(cells[0].config): text}
+    data = {data_key(cells[0].config): text}
     records = [record.identity for record in records_of(cells, data)]
     assert records == [Record(cell.task_config(), text, "").identity for cell in cells]
     assert len({*records}) == 2

@@ -56,7 +56,7 @@ def test_a_look_waits_for_its_seeds_and_ends_arms(cells):
         work=work,
         sweep=SimpleNamespace(cells=cells, tune=None),
         run=lambda wanted: done.append([run.number for run in wanted]),
-        look=lambda number: done.append(f"look {number}") or next(answers),
+        analyse=lambda number: done.append(f"look {number}") or next(answers),
     )
     planned = stages(cells, {"seeds": 12, "looks": 3, "claims": [CLAIM]})
     ran = Worker.run_stages(worker, planned)

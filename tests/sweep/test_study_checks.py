@@ -23,7 +23,7 @@ def checked(small, compose):
     """Check a sweep over some arms, each given by its overrides."""
     from ablate.config.schema import StudyNode
     from ablate.sweep.cell import plain_study
-    from ablate.sweep.preflight import Built, check_arms
+    from ablate.sweep.preflight import BuiltArm, check_arms
     from ablate.sweep.runs import check_claims
     from ablate.train.job import build_model, prepare_data
     from ablate.train.resolve import resolve
@@ -39,7 +39,7 @@ def checked(small, compose):
         jobs = {cell.number: resolve(cell.task_config()) for cell in cells}
         data = {number: prepare_data(job) for number, job in jobs.items()}
         built = {
-            number: Built(job, data[number], build_model(job, data[number]))
+            number: BuiltArm(job, data[number], build_model(job, data[number]))
             for number, job in jobs.items()
         }
         return check_arms(cells, plain_study(cells[0].config), built)

@@ -25,7 +25,7 @@ from ablate.record.training import Record
 from ablate.sweep.begin import begin, decide_once, register_study
 from ablate.sweep.cell import Cell, plain_study
 from ablate.sweep.compose import Checked, PlannedSweep
-from ablate.sweep.launch import Worker, conclude
+from ablate.sweep.launch import Worker, end_once
 
 NO_CONTEXT = HydraContext(config_loader=Mock(), callbacks=Mock())
 EXPERIMENT = ("+experiment=preln_vs_postln", "study.tune=null")
@@ -173,7 +173,7 @@ def test_who_joins_runs_again_what_failed_or_is_not_what_it_would_be_now(
             self.stored_result = lambda: {"identity": f"{data.training} now"}
 
     monkeypatch.setattr("ablate.sweep.preflight.Record", Recorded)
-    monkeypatch.setattr("ablate.sweep.preflight.corpus", lambda config: "text")
+    monkeypatch.setattr("ablate.sweep.preflight.data_key", lambda config: "text")
     monkeypatch.setattr("ablate.sweep.preflight.weights_fingerprint", lambda config: "")
     well = ends_well(tmp_path)
     done(cells[1], tmp_path, "failed", error="no space")
@@ -250,11 +250,11 @@ def test_the_same_command_joins_its_sweep_until_that_has_ended(command, tmp_path
     assert (sweep / "study.json").read_text() == registered  # by the first worker alone
     assert folder(second) != sweep  # asks for other cells
     ended = []
-    monkeypatch.setattr("ablate.sweep.launch.end", lambda config: ended.append(config) or 3)
-    assert conclude(first, 1) == 0  # a cell is missing
+    monkeypatch.setattr("ablate.sweep.launch.report_sweep", lambda _: ended.append(_) or 3)
+    assert end_once(first, 1) == 0  # a cell is missing
     done(toy(0, tmp_path, 0), sweep)
-    assert conclude(first, 1) == 3
-    assert conclude(joined, 1) == 3
+    assert end_once(first, 1) == 3
+    assert end_once(joined, 1) == 3
     assert len(ended) == 1
     assert folder(command("n_jobs=1")) != sweep
 
@@ -279,8 +279,8 @@ def test_only_the_same_command_joins_a_sweep_whose_folder_is_named(command, tmp_
     for word in ("budget.steps=5", f"paths.results={tmp_path / 'other'}"):
         with pytest.raises(UserError):
             start(command(word, hydra_overrides=named))
-    monkeypatch.setattr("ablate.sweep.launch.end", lambda config: 1)
-    conclude(config, 0)  # a run failed: it is tried again
+    monkeypatch.setattr("ablate.sweep.launch.report_sweep", lambda config: 1)
+    end_once(config, 0)  # a run failed: it is tried again
     assert folder(command(hydra_overrides=named)) == tmp_path / "mine"
 
 
