@@ -59,10 +59,10 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.evidence.folder import Evidence
     from ablate.record.files import write_text
     from ablate.report.draw import style, svg
-    from ablate.verdict.designs import combined
+    from ablate.verdict.designs import combined_results
 
     evidence = Evidence.load(Path(arguments.folder))
-    effects = combined(evidence)
+    effects = combined_results(evidence)
     if effects is None:
         raise UserError(f"{arguments.folder} has no runs of a study of combinations that learned")
     low, high = effects["interaction_interval"]

@@ -276,7 +276,7 @@ BLANK_END = re.compile(r"\n\s*\Z")
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
+def open_bytes(path: Path) -> Iterator[BinaryIO]:
     """Open a file to read its bytes; a `.gz` file is unpacked.
 
     Raises:
@@ -295,8 +295,8 @@ def read_text(path: Path) -> str:
     Raises:
         UserError: as `opened`; or the file is not UTF-8.
     """
-    with opened(path) as file:
-        return decoded(str(path), file.read()).removeprefix(MARK).replace("\r\n", "\n")
+    with open_bytes(path) as file:
+        return decode_text(str(path), file.read()).removeprefix(MARK).replace("\r\n", "\n")
 
 
 def read_lines(path: Path) -> list[str]:
@@ -319,12 +319,12 @@ def stream_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
     """
     start = 0
     for number, raw in enumerate(stream):
-        line = decoded(name, raw, start, number)
+        line = decode_text(name, raw, start, number)
         start += len(raw)
         yield line.removeprefix("" if number else MARK).removesuffix("\n").removesuffix("\r")
 
 
-def decoded(name: str, raw: bytes, start: int = 0, lines: int = 0) -> str:
+def decode_text(name: str, raw: bytes, start: int = 0, lines: int = 0) -> str:
     """Return a part of a file or stream as text.
 
     Args:

@@ -34,7 +34,7 @@ Read = Callable[[str], Pairs]
 SHORT = 100  # characters; shorter documents, such as "Enter the king.", repeat by chance
 
 
-def repeated(corpus: Corpus, read: Read) -> Iterator[str]:
+def overlap_warnings(corpus: Corpus, read: Read) -> Iterator[str]:
     """Yield a warning for each split whose documents or sentence pairs also occur in train; `read`
     returns the sentence pairs of a split.
 
@@ -161,7 +161,7 @@ def _write(folder: Path, corpus: Corpus, scheme: AnyScheme) -> None:
 
 def _learn(corpus: Corpus, scheme: Scheme, read: Read) -> Tokenizers:
     """Return the vocabularies of the training text; print a warning if a test repeats this text."""
-    for warning in repeated(corpus, read):
+    for warning in overlap_warnings(corpus, read):
         print(f"warning, {warning}", flush=True)
     if not isinstance(corpus, Documents):
         return Tokenizers.train(scheme, read("train"))

@@ -227,7 +227,7 @@ def add_analysis(results: Path, folder: Path, evidence: Evidence) -> Evidence:
     """
     sweeps = sweeps_of(read_log(results))
     current = sweep_in(os.path.relpath(folder, results), sweeps)
-    seeds, failed = (sorted(each) for each in analysed(evidence, current))
+    seeds, failed = (sorted(each) for each in analysed_seeds(evidence, current))
     look = {"what": "look", "folder": current.folder, "seeds": seeds, "failed": failed}
     _append(results, {**look, "time": time.time()})
     related = {s.folder for s in sweeps if s.questions.keys() & current.questions.keys()}
@@ -236,7 +236,7 @@ def add_analysis(results: Path, folder: Path, evidence: Evidence) -> Evidence:
     return with_history(evidence, current, sweeps)
 
 
-def analysed(evidence: Evidence, sweep: Sweep) -> tuple[set[Seed], set[Seed]]:
+def analysed_seeds(evidence: Evidence, sweep: Sweep) -> tuple[set[Seed], set[Seed]]:
     """Return the seeds of a sweep whose runs all have a result, and the seeds with a failed run."""
     shared = shared_seeds(((x["levels"], x["seed"]) for x in evidence.runs), evidence.study)
     failed = {run["seed"] for run in evidence.runs if run["status"] == "failed"} & shared
@@ -263,7 +263,7 @@ def history(claim: Claim, evidence: Evidence, current: Sweep, sweeps: list[Sweep
     and seeds. For a replication, only other replications count, and else none of them.
     """
     same, tried, settings_elsewhere = _earlier(claim, evidence, current, sweeps)
-    planned, (seeds, failed) = evidence.study["seeds"], analysed(evidence, current)
+    planned, (seeds, failed) = evidence.study["seeds"], analysed_seeds(evidence, current)
     looks = [*dict.fromkeys(look for s in same for look in s.looks if look != seeds)]
     if any(len(look) >= planned and seeds - look for look in looks):
         tried.append(reason("alpha_spent", planned=planned))

@@ -336,12 +336,12 @@ def screening_seeds(replicates: Iterable[int], tune: Tune) -> dict[int, int]:
     return dict(zip(sorted({*replicates}), itertools.chain(given, counted), strict=False))
 
 
-def ordered(values: Iterable[Any]) -> bool:
+def has_order(values: Iterable[Any]) -> bool:
     """Return whether all values are numbers and not booleans, so that they have an order."""
     return all(isinstance(x, int | float) and not isinstance(x, bool) for x in values)
 
 
-def tried(evidence: "Evidence") -> dict[int, list[Any]]:
+def tried_values(evidence: "Evidence") -> dict[int, list[Any]]:
     """Return, for every run, the values of the nuisance parameter that were tried to tune it.
 
     The keys are cell numbers; a cell is one run of a sweep, that is, one arm with one seed. If no

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from ablate.config.construct import construct
 from ablate.config.limits import OneOf
-from ablate.data import opened, stream_lines
+from ablate.data import open_bytes, stream_lines
 from ablate.data.tokenizer import Tokenizer, Tokenizers
 from ablate.errors import UserError
 from ablate.model import Model
@@ -254,7 +254,7 @@ class Vectors(Initial):
         return count
 
     def _lines(self) -> Iterator[tuple[str, list[str]]]:
-        with opened(self.file) as file:
+        with open_bytes(self.file) as file:
             for number, line in enumerate(stream_lines(file, str(self.file))):
                 word, *numbers = line.rstrip().split(" ")
                 if number or len(numbers) != 1:

@@ -192,7 +192,7 @@ GAPS = ("nll", "bleu", "accuracy")
 DRAWN = {"train", "test"}  # splits to which the theoretical values of a corpus apply
 
 
-def derived(scores: Mapping[str, float], levels: Mapping[str, float]) -> dict[str, float]:
+def derived_metrics(scores: Mapping[str, float], levels: Mapping[str, float]) -> dict[str, float]:
     """Compute metrics from other metrics: skill above chance, and the gap between train and test.
 
     Return derived metrics by name, such as "test/skill" and "gap/nll".
@@ -228,9 +228,11 @@ def derived(scores: Mapping[str, float], levels: Mapping[str, float]) -> dict[st
 
 
 def derived_names(scores: Iterable[str]) -> set[str]:
-    """Return the names of all metrics that `derived` can compute from scores with these names."""
+    """Return the names of the metrics that `derived_metrics` computes from scores with these
+    names.
+    """
     ones = dict.fromkeys(scores, 0.0)
-    return set(derived(ones, {"chance/accuracy": 0.0, "bound/accuracy": 1.0}))
+    return set(derived_metrics(ones, {"chance/accuracy": 0.0, "bound/accuracy": 1.0}))
 
 
 def _splits(scores: Iterable[str], name: str) -> set[str]:

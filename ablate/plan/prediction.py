@@ -17,7 +17,7 @@ from ablate.config.screen import FACTOR
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.stats.power import PlannedNoise
-from ablate.verdict.designs import combined, design_of
+from ablate.verdict.designs import combined_results, design_of
 from ablate.verdict.kinds import KINDS
 from ablate.verdict.types import LARGEST, SUPPORTED, Combined, PredictedPart, PredictedRecipe
 
@@ -42,7 +42,7 @@ def prediction(evidence: Evidence) -> tuple[Combinations, Combined]:
         raise UserError(f"{evidence.name} is no study with study.design={DESIGN}")
     if evidence.is_part:
         raise UserError(f"{evidence.name}: these runs are a part of a study; use ablate join first")
-    design, result = design_of(evidence), combined(evidence)
+    design, result = design_of(evidence), combined_results(evidence)
     if result is None or not result["best"]["parts"] or result["best"]["gain"] <= 0:
         raise UserError(
             f"{evidence.name}: no recipe is expected to be better than the first levels"

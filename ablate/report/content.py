@@ -69,7 +69,7 @@ def combined_lines(result: Combined) -> Iterator[str]:
         yield f"Too few runs that learned determine the effect of {listed(missing)}."
 
 
-def measured(claims: Sequence[Entry]) -> Iterator[str]:
+def method_sentences(claims: Sequence[Entry]) -> Iterator[str]:
     """Yield sentences on how claims are tested and where they come from; claims with the same
     sentences share them.
     """

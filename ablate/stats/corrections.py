@@ -111,7 +111,7 @@ def correction(towards: float) -> float:
     return max(0.0, ALLOWANCE + FACTOR * towards)
 
 
-def corrected(quantile: float, furthest: float, skew: Quantile, seeds: int) -> Quantile:
+def corrected_t(quantile: float, furthest: float, skew: Quantile, seeds: int) -> Quantile:
     """Return a lower quantile of t after the correction for skewness.
 
     Args:
@@ -124,12 +124,12 @@ def corrected(quantile: float, furthest: float, skew: Quantile, seeds: int) -> Q
     return quantile - skew * quantile * max(quantile, furthest) / (3 * math.sqrt(seeds))
 
 
-def uncorrected(t: float, furthest: float, skew: float, seeds: int) -> float:
-    """Return the quantile for which `corrected` returns `t`; this is the inverse of `corrected`.
+def uncorrected_t(t: float, furthest: float, skew: float, seeds: int) -> float:
+    """Return the quantile for which `corrected_t` returns `t`: the inverse of `corrected_t`.
 
     Args:
         t: corrected quantile, at most 0.
-        furthest, skew, seeds: the other arguments of `corrected`.
+        furthest, skew, seeds: the other arguments of `corrected_t`.
     """
     bend = skew / (3 * math.sqrt(seeds))
     quantile = 2 * t / (1 + math.sqrt(1 - 4 * bend * t))
@@ -192,7 +192,7 @@ Bounds = Float[np.ndarray, " levels"]
 Levels = Any  # a number, or an array of numbers
 
 
-def spent(level: Levels, fraction: float) -> Levels:
+def spent_level(level: Levels, fraction: float) -> Levels:
     """Return the part of a one-sided level (or of each of several levels) that may be spent once
     `fraction` of the planned seeds have run.
     """
@@ -210,7 +210,7 @@ def nominal(level: float, fractions: Fractions) -> float:
     return float(ndtr(np.interp(ndtri(level), PROBITS, _critical_values(fractions))))
 
 
-def repeated(p: float, fractions: Fractions) -> float:
+def repeated_p_value(p: float, fractions: Fractions) -> float:
     """Return the repeated p-value: the overall level at which the last analysis is just
     significant.
 
@@ -233,12 +233,12 @@ def _critical_values(fractions: Fractions) -> Bounds:
     levels = ndtr(PROBITS)
     first, *later = fractions
     # bounds of the sum over the seeds so far, whose variance is the fraction of the seeds
-    bound = -ndtri(spent(levels, first)) * first**0.5
+    bound = -ndtri(spent_level(levels, first)) * first**0.5
     at, mass = _nodes(bound, first)
     mass = mass * _density(at, first)
     for before, now in zip(fractions, later, strict=False):
         step = now - before
-        bound = _crossed(at, mass, step, spent(levels, now) - spent(levels, before))
+        bound = _crossed(at, mass, step, spent_level(levels, now) - spent_level(levels, before))
         after, width = _nodes(bound, now)
         moved = _density(after[:, :, None] - at[:, None, :], step)
         at, mass = after, width * np.einsum("lij,lj->li", moved, mass)

@@ -40,10 +40,10 @@ from ablate.stats.corrections import (
     FURTHEST,
     ONCE,
     Fractions,
-    corrected,
+    corrected_t,
     correction,
     nominal,
-    repeated,
+    repeated_p_value,
     skewness_of_more_variable_arm,
     skewness_standard_error,
 )
@@ -144,13 +144,13 @@ class Estimate:
 
     def p_at_most(self, x: float) -> float:
         """Return the one-sided p-value against the hypothesis that the true effect is at most x."""
-        return repeated(self._tail(difference(self.effect, x, self.scale), -1), self.looks)
+        return repeated_p_value(self._tail(difference(self.effect, x, self.scale), -1), self.looks)
 
     def p_at_least(self, x: float) -> float:
         """Return the one-sided p-value against the hypothesis that the true
         effect is at least x.
         """
-        return repeated(self._tail(difference(x, self.effect, self.scale), 1), self.looks)
+        return repeated_p_value(self._tail(difference(x, self.effect, self.scale), 1), self.looks)
 
     def _tail(self, distance: float, sign: int) -> float:
         if self.pairs < 2:
@@ -201,7 +201,7 @@ def half_width(
         widening: part by which the borrowed skewness widens this end.
     """
     degrees = float(pairs - 1 if df is None else df)
-    quantile = corrected(t_quantile(tail, degrees), t_quantile(FURTHEST, degrees), skew, pairs)
+    quantile = corrected_t(t_quantile(tail, degrees), t_quantile(FURTHEST, degrees), skew, pairs)
     squared = np.maximum(quantile * (1 + widening), -LARGEST) ** 2 * of_seeds
     if sentences:
         squared = squared + special.stdtrit(sentences - 1, tail) ** 2 * of_sentences

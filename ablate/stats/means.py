@@ -24,10 +24,10 @@ from ablate.stats.corrections import (
     FURTHEST,
     ONCE,
     Fractions,
-    corrected,
+    corrected_t,
     correction,
     skewness,
-    uncorrected,
+    uncorrected_t,
 )
 
 Values = Float[np.ndarray, " runs"]
@@ -57,7 +57,7 @@ class VarianceTerm:
         """The contribution of this term to the variance of the estimated effect."""
         return self.variance * self.weight / self.runs
 
-    def planned(self, runs: int) -> tuple[float, float]:
+    def planned_variance(self, runs: int) -> tuple[float, float]:
         """Return the contribution of this term to the variance of a planned effect, and the degrees
         of freedom of this contribution.
 
@@ -126,7 +126,7 @@ class MeanDifference:
 
     def degrees(self, pairs: int) -> float:
         """Return the degrees of freedom of a plan with `pairs` runs of each arm."""
-        return _satterthwaite([part.planned(pairs) for part in self.parts])
+        return _satterthwaite([part.planned_variance(pairs) for part in self.parts])
 
     def p_at_most(self, x: float) -> float:
         """Return the one-sided p-value against the hypothesis that the true effect is at most x."""
@@ -148,7 +148,7 @@ class MeanDifference:
         t = -distance / self.error
         if self.skewness is not None:
             skew, furthest = correction(sign * self.skewness), t_quantile(FURTHEST, self.df)
-            t = uncorrected(t, furthest, skew, self.skewed)
+            t = uncorrected_t(t, furthest, skew, self.skewed)
         return float(special.ndtr(t) if math.isinf(self.df) else special.stdtr(self.df, t))
 
     def interval(self, level: float) -> tuple[float, float]:
@@ -164,7 +164,7 @@ class MeanDifference:
         t = t_quantile(tail, self.df)
         if self.skewness is not None:
             skew, furthest = correction(sign * self.skewness), t_quantile(FURTHEST, self.df)
-            t = corrected(t, furthest, skew, self.skewed)
+            t = corrected_t(t, furthest, skew, self.skewed)
         return -t * self.error
 
 

@@ -21,7 +21,7 @@ from jaxtyping import Float
 from scipy import special
 
 from ablate.stats import above
-from ablate.stats.corrections import ONCE, Fractions, repeated
+from ablate.stats.corrections import ONCE, Fractions, repeated_p_value
 
 GRID = 201
 LARGEST = 40_000  # largest number of tables that are enumerated
@@ -46,12 +46,12 @@ class Rates:
     @property
     def effect(self) -> float:
         """The difference of the proportions; NaN if an arm has no run."""
-        if not self.known:
+        if not self.is_known:
             return math.nan
         return self.first / self.of_first - self.second / self.of_second
 
     @property
-    def known(self) -> bool:
+    def is_known(self) -> bool:
         """Whether both arms have at least one run, so that the proportions can be computed."""
         return self.of_first > 0 and self.of_second > 0
 
@@ -67,14 +67,14 @@ class Rates:
         """Return the one-sided p-value against the hypothesis that the true
         difference is at most x.
         """
-        if not self.known:
+        if not self.is_known:
             return 1.0
         if abs(x) > 1:  # no two proportions differ by so much
             return float(x > 1)
         if self.of_first * self.of_second > LARGEST:
-            return repeated(self._p_of_many(x), self.looks)
+            return repeated_p_value(self._p_of_many(x), self.looks)
         p = float(p_values(self.of_first, self.of_second, x)[self.first, self.second])
-        return repeated(p, self.looks)
+        return repeated_p_value(p, self.looks)
 
     def _p_of_many(self, x: float) -> float:
         """Return the p-value of the null hypothesis "the true difference is at most x" by the
@@ -100,7 +100,7 @@ class Rates:
         """Return the two-sided confidence interval: the differences that neither one-sided test
         rejects.
         """
-        if not self.known:
+        if not self.is_known:
             return -math.inf, math.inf
         return self._lower((1 - level) / 2), -self._mirrored._lower((1 - level) / 2)
 

@@ -26,7 +26,7 @@ from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.evidence.gather import SCREENING, curve_of
 from ablate.evidence.outcome import Run, threshold, value
-from ablate.evidence.registration import ordered
+from ablate.evidence.registration import has_order
 from ablate.record.results import Outcome, run_key, value_text
 from ablate.sweep.cell import Cell, Overrides, without_seed
 from ablate.sweep.compose import compose
@@ -247,7 +247,7 @@ def _beyond(best: Any, values: Sequence[Any]) -> int | float | None:
 
     The result is None if the best value is not at an edge, or if the grid cannot be extended.
     """
-    if len(values) < 2 or not ordered(values) or min(values) <= 0:
+    if len(values) < 2 or not has_order(values) or min(values) <= 0:
         return None
     up = sorted(values)
     neighbours = {up[-1]: up[-2], up[0]: up[1]}

@@ -159,7 +159,7 @@ class Cell:
         return [*flags, *self.overrides, f"trainer.precision={precision}"]
 
     @cached_property
-    def training(self) -> str:
+    def training_hash(self) -> str:
         """A hash that is equal for runs that train the same weights, such as runs that differ only
         in how the trained model is tested.
 
@@ -261,7 +261,7 @@ class RunTask:
         os.chdir(self.folder)  # on another machine, the current folder may differ
         sys.path[:] = self.path
         limit_threads(self.cell.arm.threads)
-        lock = take(Path(self.cell.arm.paths.results) / "locks" / f"{self.cell.training}.lock")
+        lock = take(Path(self.cell.arm.paths.results) / "locks" / f"{self.cell.training_hash}.lock")
         if lock is None:
             time.sleep(HELD_SECONDS)
             return False

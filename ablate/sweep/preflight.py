@@ -105,7 +105,7 @@ class Builder:
     """
 
     def __init__(self) -> None:
-        self.data: dict[str, TextData] = {}  # by `corpus`
+        self.data: dict[str, TextData] = {}  # by `data_key`
         self.models: dict[str, Model] = {}
 
     def __call__(self, job: Job) -> BuiltArm:
@@ -114,7 +114,7 @@ class Builder:
         Raises:
             UserError: the data cannot be used, or they do not fit the config.
         """
-        text = corpus(job.config)
+        text = data_key(job.config)
         new = text not in self.data
         if new:
             self.data[text] = prepare_data(job)
@@ -169,7 +169,7 @@ def records_of(cells: Sequence[Cell], data: Mapping[str, Fingerprints]) -> Itera
 
     Args:
         cells: the runs of the arm.
-        data: hashes of the data, by the key that `corpus` returns for the config of a run.
+        data: hashes of the data, by the key that `data_key` returns for the config of a run.
     """
     config = cells[0].bare_config()
     text, weights = data[data_key(config)], weights_fingerprint(config)

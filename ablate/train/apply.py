@@ -11,7 +11,7 @@ from torch import Tensor
 from ablate.data import BOS, EOS, SEPARATORS, UNK, Documents
 from ablate.data.tokenizer import Tokenizer
 from ablate.errors import UserError
-from ablate.metric import derived
+from ablate.metric import derived_metrics
 from ablate.model import Model
 from ablate.process import seed_of
 from ablate.record.results import Result
@@ -172,7 +172,7 @@ def evaluate(job: Job, trainer: pl.Trainer, task: Training, record: Record) -> R
         for name, metric in job.metrics.items():
             task.measured[f"{split}/{name}"] = float(metric(*sides))
     task.fix_weights()
-    task.measured |= derived(task.measured, task.theoretical_scores)
+    task.measured |= derived_metrics(task.measured, task.theoretical_scores)
     if job.measure is not None and config.test_splits:
         with tests.phase("measure"):
             # a copy in float64 on the CPU

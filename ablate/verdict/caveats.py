@@ -28,7 +28,7 @@ from ablate.evidence.outcome import (
     reason,
     value,
 )
-from ablate.evidence.registration import ordered, planned_looks, shared_seeds, tried
+from ablate.evidence.registration import has_order, planned_looks, shared_seeds, tried_values
 from ablate.phrases import claim_name, number_of
 from ablate.stats import difference
 from ablate.stats.corrections import is_visible, skewness
@@ -130,7 +130,7 @@ def _of_tuning(evidence: Evidence) -> Iterator[Reason]:
     tune = evidence.study["tune"]
     assert tune is not None
     arms = by_label([run for run in evidence.runs if "tuned" in run])
-    grids = tried(evidence) if ordered(tune["values"]) and len(tune["values"]) > 1 else {}
+    grids = tried_values(evidence) if has_order(tune["values"]) and len(tune["values"]) > 1 else {}
     ends = {word: _at_end(arms, grids, end) for word, end in (("largest", max), ("smallest", min))}
     if any(ends.values()):
         values = sorted({*tune["values"], *(x for grid in grids.values() for x in grid)})

@@ -37,7 +37,7 @@ from ablate.evidence.outcome import STATUSES, Run, by_label, reason, spread
 from ablate.evidence.registration import ENOUGH, departures, planned_looks, split_claims
 from ablate.phrases import claim_name, listed
 from ablate.stats import at_most
-from ablate.stats.corrections import nominal, spent
+from ablate.stats.corrections import nominal, spent_level
 from ablate.verdict.caveats import caveats
 from ablate.verdict.floor import FEWEST
 from ablate.verdict.judge import Decided, JudgedClaim, decide, judge, make_undecided, older_runs
@@ -131,9 +131,9 @@ def conclude(evidence: Evidence) -> Verdict:
         ],
     }
     if evidence.study.get("design"):
-        from ablate.verdict.designs import combined  # few studies need it
+        from ablate.verdict.designs import combined_results  # few studies need it
 
-        if results := combined(evidence):
+        if results := combined_results(evidence):
             verdict["combined"] = results
     return verdict
 
@@ -161,7 +161,7 @@ def alpha_spent(decided: Iterable[Decided]) -> float:
     An exact claim counts with all of its alpha.
     """
     findings = (each.finding for each in decided)
-    parts = (2 * spent(f.claim["alpha"] / 2, f.result.looks[-1]) for f in findings)
+    parts = (2 * spent_level(f.claim["alpha"] / 2, f.result.looks[-1]) for f in findings)
     return max(parts, default=0.0)
 
 

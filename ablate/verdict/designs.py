@@ -39,7 +39,7 @@ VALIDATION = "val/nll"  # the metric that chooses learning rates
 Numbers = Int[np.ndarray, "runs factors"]
 
 
-class Scored(NamedTuple):
+class ScoredRuns(NamedTuple):
     """The runs of a study that learned, with their scores; higher scores are better.
 
     Attributes:
@@ -62,7 +62,7 @@ def design_of(evidence: Evidence) -> Combinations:
     return cast(Combinations, {key: study[key] for key in Combinations.__annotations__})
 
 
-def scored(metric: str, better: str, design: Combinations, evidence: Evidence) -> Scored:
+def scored_runs(metric: str, better: str, design: Combinations, evidence: Evidence) -> ScoredRuns:
     """Return the runs that learned, with a metric of which higher or lower values are better."""
     ended = [run for run in evidence.runs if run["status"] != "failed"]
     members = [run for run in ended if has_learned(run, metric, evidence.runs)]
@@ -78,7 +78,7 @@ def scored(metric: str, better: str, design: Combinations, evidence: Evidence) -
     )
     scores = np.concatenate((scores, _blocks(members, metric, evidence)), 1)
     validation = np.repeat(validation, scores.shape[1], 1)
-    return Scored(runs, sign * scores, validation, design["drawn_with"])
+    return ScoredRuns(runs, sign * scores, validation, design["drawn_with"])
 
 
 def _blocks(
@@ -140,7 +140,7 @@ def _effect(claim: Question, design: Combinations, evidence: Evidence) -> MeanDi
     """Return the effect of a claim at chosen learning rates, positive if the treatment is better;
     NaN if the runs cannot determine it.
     """
-    data = scored(claim["metric"], claim["better"], design, evidence)
+    data = scored_runs(claim["metric"], claim["better"], design, evidence)
     (factor,) = claim["treatment"]
     place, names = [*design["levels"]].index(factor), [*design["levels"][factor]]
     levels = [names.index(str(claim[arm][factor])) for arm in ("treatment", "baseline")]
@@ -159,12 +159,12 @@ def _effect(claim: Question, design: Combinations, evidence: Evidence) -> MeanDi
     return MeanDifference(effect, (part,), COMBINATIONS, counts, noise_sources=noise_of(data))
 
 
-def noise_of(data: Scored) -> tuple[NoiseSource, ...]:
+def noise_of(data: ScoredRuns) -> tuple[NoiseSource, ...]:
     """Return the sources of variation that the errors of effects cover."""
     return ("runs", "blocks of text") if data.scores.shape[1] > 2 else ("runs",)
 
 
-def _tuned(data: Scored, factor: int | None = None) -> Estimates:
+def _tuned(data: ScoredRuns, factor: int | None = None) -> Estimates:
     """Return the effects of one factor, or of all factors, at chosen learning rates."""
     parts = data.runs, data.validation, data.scores, data.seed
     return with_text(tuned_effects(*parts, factor=factor))
@@ -182,13 +182,13 @@ def _of_level(estimates: Estimates, level: int) -> tuple[float, Float[np.ndarray
     return float(estimates.effect[level - 1, 0]), estimates.deviations[level - 1, :, 0]
 
 
-def combined(evidence: Evidence) -> Combined | None:
+def combined_results(evidence: Evidence) -> Combined | None:
     """Return what a study of combinations found about all its factors, in the metric of its first
     claim; None if no run learned.
     """
     design, claim = design_of(evidence), evidence.study["claims"][0]
     better = metric_of(claim["metric"]).better or claim["better"]
-    data = scored(claim["metric"], better, design, evidence)
+    data = scored_runs(claim["metric"], better, design, evidence)
     if not len(data.scores):
         return None
     scores = data.scores[:, 0]
@@ -220,7 +220,7 @@ def combined(evidence: Evidence) -> Combined | None:
     }
 
 
-def _changes(data: Scored, design: Combinations) -> Iterator[CombinedChange]:
+def _changes(data: ScoredRuns, design: Combinations) -> Iterator[CombinedChange]:
     """Yield the effect of every change."""
     average, tuned = with_text(average_effects(data.runs, data.scores)), _tuned(data)
     widths = tuned.half_width(LEVEL)[:, 0], average.half_width(LEVEL)[:, 0]
@@ -238,7 +238,7 @@ def _finite(number: float) -> float | None:
     return float(number) if math.isfinite(number) else None
 
 
-def _prediction(data: Scored, design: Combinations) -> PredictedRecipe:
+def _prediction(data: ScoredRuns, design: Combinations) -> PredictedRecipe:
     """Return the best recipe with its predicted gain."""
     tuned = _tuned(data)
     best = predict(data.runs.changes, -tuned.effect[:, 0], tuned.deviations[:, :, 0])
@@ -268,7 +268,7 @@ def _named(design: Combinations, change: Change) -> dict[str, str]:
     return {factor: [*design["levels"][factor]][change.level]}
 
 
-def _recipe(design: Combinations, data: Scored, changes: Iterable[Change]) -> Levels:
+def _recipe(design: Combinations, data: ScoredRuns, changes: Iterable[Change]) -> Levels:
     """Return the levels of the recipe with some changes, with its best learning rate."""
     row = np.zeros(len(data.runs.sizes), np.int64)
     for change in changes:

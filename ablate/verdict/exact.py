@@ -26,7 +26,7 @@ from ablate.evidence.folder import Evidence, differing_sentences
 from ablate.evidence.outcome import CHANGED, Run, needs_no_training
 from ablate.record.results import run_key
 from ablate.stats import Tests, at_most
-from ablate.stats.corrections import ONCE, repeated
+from ablate.stats.corrections import ONCE, repeated_p_value
 from ablate.stats.estimate import Estimate, estimate
 from ablate.verdict.contrast import information_fractions
 from ablate.verdict.sides import Side, has, is_alone, pairs
@@ -258,7 +258,7 @@ class TrainedValue(Estimate):
         near, far = self.p_at_least(bound), self.p_at_most(bound)
         supported, refuted = (far, near) if self.away else (near, far)
         if self.error == 0 and self.holding == self.pairs:  # all values may be equal to the bound
-            supported = repeated(0.5**self.pairs, self.looks)
+            supported = repeated_p_value(0.5**self.pairs, self.looks)
         return {SUPPORTED: supported, REFUTED: refuted}
 
     def decision_thresholds(self, alpha: float) -> list[Band]:

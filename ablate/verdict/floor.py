@@ -83,7 +83,7 @@ def nothing_learned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> R
     return reason("nothing_learned", metric=claim["metric"], measures=claim.get("measures", ""))
 
 
-def unlearned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> Reason | None:
+def arms_not_learned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> Reason | None:
     """Return the reason why a claim is undecided if arms failed to learn the task, else None.
 
     A claim about a score, such as BLEU, may compare an arm that learned with an arm that did not,
@@ -243,7 +243,7 @@ def rates_of_failure(claim: Claim, arms: Sequence[Side], looks: Fractions) -> Ra
         counts[int((side.weight > 0) == (better == "higher"))] += _count(side, claim["metric"])
     (first, of_first), (second, of_second) = counts.tolist()
     rates = Rates(first, of_first, second, of_second, looks)
-    return rates if rates.known and rates.first + rates.second else None
+    return rates if rates.is_known and rates.first + rates.second else None
 
 
 def _count(side: Side, metric: str) -> tuple[int, int]:
@@ -314,7 +314,7 @@ def single_answer(
     """
     if "design" in claim:  # the floor and the best value of its metric are not known
         return _identical(claim, differences)
-    learned = nothing_learned(claim, arms, evidence) or unlearned(claim, arms, evidence)
+    learned = nothing_learned(claim, arms, evidence) or arms_not_learned(claim, arms, evidence)
     return learned or _no_room(claim, arms, control) or _identical(claim, differences)
 
 

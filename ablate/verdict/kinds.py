@@ -262,7 +262,7 @@ class Stability(Superiority):
         The numbers of runs are taken from `estimate`; `pairs` is ignored. The result is None if an
         arm has no runs, or if no rate is detected.
         """
-        if not estimate.known:
+        if not estimate.is_known:
             return None
         from scipy import stats  # here, because it takes longer to import than the rest
 
@@ -284,7 +284,7 @@ class Stability(Superiority):
 
     def can_plan(self, estimate: Any) -> bool:
         """Return whether both arms have runs, so that a number of seeds can be planned."""
-        return bool(estimate.known)
+        return bool(estimate.is_known)
 
     def power(
         self, status: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float

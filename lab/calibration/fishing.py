@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ablate.evidence.folder import Evidence
-from ablate.evidence.log import Sweep, analysed, registration, with_history
+from ablate.evidence.log import Sweep, analysed_seeds, registration, with_history
 from ablate.evidence.registration import questions, study_hash
 from ablate.record.files import digest
 from ablate.verdict.contrast import history_of
@@ -96,7 +96,7 @@ class PHackingSimulation:
         registered = registration(sweep, self.sweeps)
         evidence = Evidence.synthetic(study, runs, name=trial.name, registration=registered)
         judged = with_history(evidence, sweep, self.sweeps)
-        seeds, _ = analysed(evidence, sweep)
+        seeds, _ = analysed_seeds(evidence, sweep)
         sweep.looks.append(frozenset(seeds))
         return judged
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ablate.data.cache import SHORT, repeated
+from ablate.data.cache import SHORT, overlap_warnings
 
 TALES = [f"Once upon a time {name} went into the wood. ".ljust(SHORT, "!") for name in "ABC"]
 
@@ -19,7 +19,7 @@ def test_pairs_of_train_in_a_test_are_counted(tmp_path, write, parallel, test, w
     train = write(tmp_path / "train", [("ein Haus", "a house"), ("zwei", "two"), ("drei", "three")])
     held_out = {"validation": write(tmp_path / "validation", [("x", "y")])}
     corpus = parallel(train, test=write(tmp_path / "test", test), **held_out)
-    warnings = [*repeated(corpus, corpus.read)]
+    warnings = [*overlap_warnings(corpus, corpus.read)]
     assert [text.startswith("test: 2 of 3 pairs") for text in warnings] == [True] * warned
 
 
@@ -36,6 +36,6 @@ def test_pairs_of_train_in_a_test_are_counted(tmp_path, write, parallel, test, w
 def test_documents_of_train_in_a_test_are_counted(given, rule, train, test, warned):
     separator = {"line": "\n", "paragraph": "\n\n", "file": "\n"}[rule]
     corpus = given(separator.join(train), separator.join(test), rule=rule)
-    warnings = list(repeated(corpus, corpus.read))
+    warnings = list(overlap_warnings(corpus, corpus.read))
     assert len(warnings) == (2 if warned else 0)  # validation and test have the same text
     assert all(warned in warning for warning in warnings)

@@ -9,7 +9,7 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import ttost_paired
 
 from ablate.stats import adjust
-from ablate.stats.corrections import nominal, repeated
+from ablate.stats.corrections import nominal, repeated_p_value
 from ablate.stats.estimate import components, estimate
 from ablate.stats.rates import Rates, p_values
 
@@ -140,4 +140,4 @@ def test_bounds_are_those_of_the_textbooks():
 def test_a_repeated_p_value_is_at_most_the_level_where_the_look_decides(looks, level):
     bound = nominal(level, looks)
     assert bound < level
-    assert repeated(bound * 0.99, looks) < level < repeated(bound * 1.01, looks)
+    assert repeated_p_value(bound * 0.99, looks) < level < repeated_p_value(bound * 1.01, looks)

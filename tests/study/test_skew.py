@@ -12,13 +12,13 @@ from ablate.stats.corrections import (
     HIDDEN,
     PAIRED,
     SKEWED,
-    corrected,
+    corrected_t,
     false_rate,
     is_visible,
     skewness,
     skewness_of_more_variable_arm,
     skewness_standard_error,
-    uncorrected,
+    uncorrected_t,
 )
 from ablate.stats.estimate import estimate
 from ablate.verdict.conclude import conclude
@@ -65,13 +65,13 @@ def test_skewed_seeds_far_beyond_the_margin_decide_also_beside_other_claims():
 def test_the_corrected_quantile_rises_with_t_and_keeps_its_ratio_in_the_tail(seeds):
     furthest = stats.t.ppf(FURTHEST, seeds - 1)
     quantiles = [0.5 * furthest, furthest, 2 * furthest, 20 * furthest]
-    moved = [corrected(q, furthest, 4.0, seeds) / q for q in quantiles]
+    moved = [corrected_t(q, furthest, 4.0, seeds) / q for q in quantiles]
     assert 1 < moved[0] < moved[1]
     assert moved[1:] == pytest.approx([moved[1]] * 3)
-    assert corrected(furthest, furthest, 0.0, seeds) == furthest
+    assert corrected_t(furthest, furthest, 0.0, seeds) == furthest
     for quantile in quantiles:
-        there = corrected(quantile, furthest, 4.0, seeds)
-        assert uncorrected(there, furthest, 4.0, seeds) == pytest.approx(quantile)
+        there = corrected_t(quantile, furthest, 4.0, seeds)
+        assert uncorrected_t(there, furthest, 4.0, seeds) == pytest.approx(quantile)
 
 
 def test_the_end_of_the_long_tail_moves_more_and_its_p_value_with_it():

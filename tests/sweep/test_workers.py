@@ -41,7 +41,7 @@ def toy(number, results, training):
         {"seed": 0, "threads": 1, "study": None, "paths": {"results": str(results)}, "hydra": node}
     )
     cell = Cell(number, f"cell {number}", (), config)
-    cell.__dict__["training"] = str(training)
+    cell.__dict__["training_hash"] = str(training)
     return cell
 
 
@@ -113,12 +113,12 @@ def test_workers_that_race_execute_every_cell_once(sweep, processes, tmp_path, m
     executed, active = [], []
 
     def slowly(cell):
-        assert cell.training not in active  # cells of one training are never executed at once
-        active.append(cell.training)
+        assert cell.training_hash not in active  # cells of one training are never executed at once
+        active.append(cell.training_hash)
         time.sleep(0.02)
         executed.append(cell.number)
         done(cell, tmp_path)
-        active.remove(cell.training)
+        active.remove(cell.training_hash)
         return 0
 
     def worker(_):
@@ -134,7 +134,7 @@ def test_workers_that_race_execute_every_cell_once(sweep, processes, tmp_path, m
 def test_a_worker_waits_for_a_run_that_another_holds_and_takes_over(stage, cells, tmp_path):
     well, ran = ends_well(tmp_path), []
     (tmp_path / "locks").mkdir()
-    lock = FileLock(tmp_path / "locks" / f"{cells[1].training}.lock", thread_local=False)
+    lock = FileLock(tmp_path / "locks" / f"{cells[1].training_hash}.lock", thread_local=False)
     lock.acquire()
 
     def ends(cell):

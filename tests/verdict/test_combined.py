@@ -10,7 +10,7 @@ from ablate.config.combinations import plan_of, recipes
 from ablate.evidence.folder import Evidence
 from ablate.report.content import combined_lines as sentences
 from ablate.verdict.conclude import conclude
-from ablate.verdict.designs import combined
+from ablate.verdict.designs import combined_results
 from ablate.verdict.kinds import kind_of
 
 DESIGN = {
@@ -118,7 +118,7 @@ def test_the_best_recipe_is_predicted():
     def loss(levels):
         return -0.1 * (levels["optimizer"] == "muon") + 0.05 * (levels["norm"] == "rms_norm")
 
-    result = combined(evidence(loss, [claim("norm", "rms_norm")]))
+    result = combined_results(evidence(loss, [claim("norm", "rms_norm")]))
     best = result["best"]
     assert best["levels"] | {"ffn": "", "rate": 0} == {
         **{"norm": "layer_norm", "ffn": "", "optimizer": "muon", "rate": 0}
@@ -135,7 +135,7 @@ def test_a_claim_that_a_level_is_worse_does_not_turn_the_prediction_round():
     worse = {**claim("norm", "rms_norm"), "better": "higher"}
     runs = evidence(lambda levels: 0.1 * (levels["norm"] == "rms_norm"), [worse])
     assert kind_of(worse).evaluate(worse, runs).result.effect == pytest.approx(0.1, abs=0.01)
-    result = combined(runs)
+    result = combined_results(runs)
     assert result["best"]["levels"]["norm"] == "layer_norm"
     (change,) = (x for x in result["changes"] if x["level"] == {"norm": "rms_norm"})
     assert change["effect"] == pytest.approx(-0.1, abs=0.01)
@@ -145,7 +145,7 @@ def test_a_part_says_how_many_runs_it_has():
     runs = evidence(lambda levels: 0.0, [claim("ffn", "swiglu")])
     part = replace(runs, runs=runs.runs[20:50])
     assert part.seed_count == "30 of 120 planned seeds"
-    numbers = combined(part)
+    numbers = combined_results(part)
     assert numbers["runs"] == 30 and 25 <= numbers["recipes"] <= 30
 
 
@@ -155,7 +155,7 @@ def test_effects_that_failures_made_inestimable_are_named():
         [claim("ffn", "swiglu")],
         lambda run: run.levels["ffn"] == "swiglu",
     )
-    result = combined(lost)
+    result = combined_results(lost)
     assert result["unestimated"] == [{"ffn": "swiglu"}]
     assert "swiglu" in [*sentences(result)][-1].lower()
 
