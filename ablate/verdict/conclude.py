@@ -222,14 +222,11 @@ def conditional_power(p: float, share: float, level: float) -> float:
 def _futile(finding: ClaimResult) -> bool:
     if finding.result.pairs < FEWEST:
         return False  # so few pairs show no trend
-    looks, alpha = finding.result.looks, finding.claim["alpha"]
-    full_alpha = kind_of(finding.claim).full_alpha
+    looks, alpha, kind = finding.result.looks, finding.claim["alpha"], kind_of(finding.claim)
+    levels = {x: alpha if x in kind.full_alpha else alpha / 2 for x in (SUPPORTED, REFUTED)}
     return all(
-        conditional_power(
-            nominal(finding.p[side], looks), looks[-1], alpha if side in full_alpha else alpha / 2
-        )
-        < FUTILE
-        for side in (SUPPORTED, REFUTED)
+        conditional_power(nominal(finding.p[decision], looks), looks[-1], level) < FUTILE
+        for decision, level in levels.items()
     )
 
 
