@@ -42,10 +42,10 @@ class RunLog(NamedTuple):
 def from_logs(
     source: str, logs: Sequence[RunLog], needed: str, notes: Sequence[str] = (), prefix: str = ""
 ) -> Source:
-    """Return the rows of all runs, with the settings of its run in each row.
+    """Return the rows of all runs; each row also contains the settings of the run.
 
-    A setting that has the name of another column gets a prefix. If an attribute of runs in `about`
-    has the name of a metric, the column has the metric.
+    A setting that has the name of another column gets a prefix. If an entry of `RunLog.about` has
+    the name of a metric, the column contains the metric.
 
     Raises:
         UserError: no run has results; `needed` says what the source lacks.

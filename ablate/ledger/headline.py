@@ -115,7 +115,7 @@ def headline(
     missing = (*unasked, *gone)
     if not findings:
         return Headline(UNDECIDED if gone else NOT_TESTED, missing=missing)
-    if unasked and all(finding.remark for finding in findings):
+    if unasked and all(finding.is_unstated for finding in findings):
         return Headline(NOT_TESTED, missing=missing)
     tested = _by_setting(_real_text(_counting(findings)))
     settled = {setting: _settled(group) for setting, group in tested.items()}
@@ -204,7 +204,7 @@ def _counting(findings: Sequence[Finding]) -> list[Finding]:
     states. If all verdicts are remarks, they count. An exploratory verdict counts only if its
     reading (meaning of the claim) has no other verdict.
     """
-    stated = [finding for finding in findings if not finding.remark] or [*findings]
+    stated = [finding for finding in findings if not finding.is_unstated] or [*findings]
     registered = {finding.reading for finding in stated if not finding.answer["exploratory"]}
     return [f for f in stated if not f.answer["exploratory"] or f.reading not in registered]
 

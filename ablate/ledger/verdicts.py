@@ -143,9 +143,9 @@ class Finding:
         return self.answer.get("reading", "")
 
     @property
-    def remark(self) -> bool:
-        """Whether no document states the judged meaning, so that the verdict says nothing about
-        documents.
+    def is_unstated(self) -> bool:
+        """Whether no document states the judged interpretation of the claim, so that the verdict
+        does not judge a document.
         """
         return "remark" in self.asked
 

@@ -192,7 +192,7 @@ class _Table:
         self.question, self.results = question, runs.results
         self.arm_columns = question.arm or (ALL_RUNS,)
         self.frame = runs.frame if question.arm else runs.frame.assign(**{ALL_RUNS: ALL_RUNS})
-        columns = [*self.arm_columns, question.group, *question.selecting]
+        columns = [*self.arm_columns, question.group, *question.level_columns]
         self.names = {name: texts(self.frame, name) for name in dict.fromkeys(columns) if name}
         first, *rest = parts = [self.names[column] for column in self.arm_columns]
         joined = first.str.cat(rest, sep=" ") if rest else first
@@ -262,13 +262,14 @@ class _Table:
         """
         if not self.question.design:
             return {}
-        levels: Row = {f: {str(x): {} for x in self._ordered(f)} for f in self.arm_columns}
+        levels: Row = {f: {str(x): {} for x in self._ordered_levels(f)} for f in self.arm_columns}
         design = {"design": combinations.DESIGN, "recipes": len(self.frame), "levels": levels}
         complete: Any = study.USUAL[study.Study] | design
         combinations.check(complete)
         return design
 
-    def _ordered(self, factor: str) -> list[object]:
+    def _ordered_levels(self, factor: str) -> list[object]:
+        """Return the levels of a factor; the levels of baselines come first."""
         first = [_baseline_levels(claim, self.arm_columns) for claim in self.question.claims]
         named = [self._levels({factor: x[factor]})[factor] for x in first if factor in x]
         return [*dict.fromkeys([*named, *filter(None, self.names[factor].unique())])]
@@ -276,7 +277,7 @@ class _Table:
     def _changes(self, claim: Claim) -> Iterator[Claim]:
         """Yield the claim about every level of every factor against the first level."""
         for factor in self.arm_columns:
-            first, *changed_levels = self._ordered(factor)
+            first, *changed_levels = self._ordered_levels(factor)
             for level in changed_levels:
                 arms = {"treatment": {factor: level}, "baseline": {factor: first}}
                 yield claim.model_copy(update={"id": f"{factor}={level}", **arms})

@@ -160,12 +160,12 @@ class Question(Strict):
     def columns(self) -> list[str]:
         """The names of all columns that the question needs."""
         named = [*self.arm, self.metric, self.pair, self.group, self.run, self.step, self.by]
-        named += [*self.where, *self.failed, *self.selecting, *(x.over for x in self.claims)]
+        named += [*self.where, *self.failed, *self.level_columns, *(x.over for x in self.claims)]
         return [name for name in dict.fromkeys(named) if name]
 
     @property
-    def selecting(self) -> list[str]:
-        """The columns of the values by which claims select runs."""
+    def level_columns(self) -> list[str]:
+        """The names of the columns by whose values claims select runs."""
         levels = [
             part
             for claim in self.claims

@@ -54,8 +54,8 @@ class Interruption:
             _handle(number, handler)
 
     def defer(self, *, deferred: bool) -> None:
-        """Choose what a signal does: with `deferred`, it is held until `leave` is called; without,
-        it ends the process at once, also if it is held already.
+        """Choose what a signal does. With `deferred`, the process goes on until `leave` is called.
+        Without it, the process ends at once, also if a signal has already arrived.
 
         Each call installs our signal handlers again, because Lightning may have replaced them. A
         second Ctrl-C always ends the process at once.

@@ -146,7 +146,7 @@ def has_learned(run: Run, metric: str, arm: Iterable[Run]) -> bool:
     if metric in UNSTABLE or (place in UNLEARNED and place != "gap"):
         return True
     if place in OF_TRAINING and run["status"] == "collapsed":
-        return _knows_training(run)
+        return _fits_training_text(run)
     if run["status"] != "finished":
         return False
     indicator = _indicator_of(metric) if place != "gap" else ""
@@ -154,7 +154,7 @@ def has_learned(run: Run, metric: str, arm: Iterable[Run]) -> bool:
     return (gain is None or gain > 0) and not _is_stuck(run, metric, arm)
 
 
-def _knows_training(run: Run) -> bool:
+def _fits_training_text(run: Run) -> bool:
     nll, unigram = (run["metrics"].get(key) for key in ("train/nll", "unigram_nll"))
     return nll is not None and unigram is not None and above(PLATEAU * unigram, nll)
 

@@ -143,7 +143,9 @@ class _Half:
     def of(
         cls, runs: Runs, factor: int, validation: Scores, scores: Scores, recipes: int
     ) -> "_Half":
-        """Return the means of some of the runs; the effects of the other factors add up."""
+        """Return the means in `runs`, half of the runs, by a model in which the effects of the
+        other factors add up.
+        """
         cells, columns = cell_columns(runs, factor)
         model = LeastSquares(columns, runs.recipe, recipes)
         contrasts = np.eye(columns.shape[1])[: cells.size]
