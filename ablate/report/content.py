@@ -298,7 +298,7 @@ def _power_fields(claim: Any) -> Fields:
         yield f"Seeds that show it {side} with 80 % power", f"{seeds} ({true})"
     if len(bands := claim["sensitivity"]) > 1:  # else the answer is always the same
         # a band of an exact claim begins at a tolerance, which changes no word of its answer
-        at = [short_answer({**claim, "margin": x["from"]}, {**claim, **x}) for x in bands]
+        at = [short_answer(claim | {"margin": x["from"]}, claim | x) for x in bands]
         answers = [f"from {x['from']:.4g} on: {y}" for x, y in zip(bands, at, strict=True)]
         exact = claim["kind"] == "exact" and not claim["margin"]
         alone = ", without Holm's correction" * ("uncorrected" in claim)

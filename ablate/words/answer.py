@@ -15,6 +15,7 @@ from ablate.evidence.registration import shared_levels
 from ablate.metric import Metric, metric_in_words
 from ablate.phrases import counted, deviation, in_sentence, listed, percent
 from ablate.stats import above
+from ablate.verdict.stored import Short
 from ablate.verdict.types import (
     DIRECTION,
     INCONCLUSIVE,
@@ -104,7 +105,7 @@ def with_words(verdict: Verdict) -> Verdict:
     return {**verdict, "claims": claims}
 
 
-def short_answer(claim: Question, answer: Answer) -> str:
+def short_answer(claim: Question, answer: Answer | Short) -> str:
     """Return the answer to a claim in a few words, such as "Refuted: too small to matter".
 
     Two cases get a wording that differs from the grade. An effect in the opposite direction whose
