@@ -31,7 +31,7 @@ from hydra.core.plugins import Plugins
 from hydra.types import HydraContext, RunMode
 from omegaconf import DictConfig, OmegaConf, read_write
 
-from ablate.config import CONF
+from ablate.config import CONF, is_below, place
 from ablate.config.check import check_groups, check_study_keys
 from ablate.config.labels import arm_label
 from ablate.config.limits import check_words
@@ -42,8 +42,8 @@ from ablate.errors import UserError
 from ablate.evidence.gather import SCREENING
 from ablate.evidence.registration import arms_of, screening_seeds
 from ablate.metric import metric_of
-from ablate.record.results import is_below, makes_arms, place, value_text
 from ablate.record.results import key as text_key
+from ablate.record.results import makes_arms, value_text
 from ablate.sweep.cell import SEED, Cell, first_of_each, plain_study, without_seed
 from ablate.sweep.compose import PlannedSweep, compose
 from ablate.verdict.conclude import check_study
