@@ -134,6 +134,8 @@ def files_read_once():
         ConfigLoaderImpl._load_single_config,
         OmegaConf.load,
     )
+    parse_rule = OverridesParser.parse_rule
+    words = functools.cache(lambda *of: parse_rule(OverridesParser.create(), *of))
     loaded, parsed = {}, {}
 
     def load_once(self, config_path):
@@ -164,6 +166,7 @@ def files_read_once():
         patch.setattr(ConfigRepository, "__deepcopy__", lambda self, _: copy(self), raising=False)
         patch.setattr(ConfigLoaderImpl, "_load_single_config", put_once)
         patch.setattr(OmegaConf, "load", parse_once)
+        patch.setattr(OverridesParser, "parse_rule", lambda self, *of: copy(words(*of)))
         yield
 
 
@@ -343,11 +346,6 @@ def _chosen(word):
     return word.startswith("hydra.") or any((f / group).is_dir() for f in option_folders())
 
 
-@functools.cache
-def _parsed(word):
-    return OverridesParser.create().parse_override(word)
-
-
 @functools.lru_cache(maxsize=512)  # several files go through all experiments
 def _composed(words, hydra_node):
     """A config; unpickling gives one that a test may change."""
@@ -367,7 +365,7 @@ def compose():
 
     def composed(*overrides, hydra_node=False):
         config = pickle.loads(_composed(tuple(filter(_chosen, overrides)), hydra_node))
-        keys = [_parsed(word) for word in overrides if not _chosen(word)]
+        keys = OverridesParser.create().parse_overrides([w for w in overrides if not _chosen(w)])
         ConfigLoaderImpl._apply_overrides_to_config(keys, config)
         if hydra_node:
             given = [word for word in overrides if not word.startswith("hydra.")]
