@@ -1,4 +1,4 @@
-"""Two processes find what one finds."""
+"""Two processes find of a language model what one finds; tests/sweep has a translator."""
 
 import json
 import os
@@ -16,34 +16,24 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def words(small, tmp_path):
-    """The words of a small system that is tested as it begins: devices have batches of their own.
+    """The words of a small language model, tested as it begins: devices have their own batches.
 
     Weights that no step has moved are those of the seed, whatever trains them.
     """
 
-    def made(model, task, results, eval_tokens=64):
-        still = ("optimizer.lr=0.0", f"batch.eval_tokens={eval_tokens}", "search=greedy")
-        folder = f"paths.results={tmp_path / results}"
-        return [*small, f"model={model}", f"task={task}", *still, folder]
+    def made(results):
+        model = ("model=decoder_only", "task=language_model")
+        still = ("optimizer.lr=0.0", "batch.eval_tokens=64", "search=greedy")
+        return [*small, *model, *still, f"paths.results={tmp_path / results}"]
 
     return made
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("model", "task", "eval_tokens"),
-    [
-        ("decoder_only", "language_model", 64),
-        # the whole split is one batch, so that one of the processes has nothing to score
-        ("micro", "translation", 8192),
-    ],
-)
-def test_scores_of_two_processes_are_those_of_one(
-    words, compose, tmp_path, model, task, eval_tokens
-):
+def test_scores_of_two_processes_are_those_of_one(words, compose, tmp_path):
     devices = ("trainer=ddp", "trainer.devices=2", "trainer.accelerator=cpu")
     done = subprocess.run(
-        [sys.executable, "-m", "ablate", *words(model, task, "two", eval_tokens), *devices],
+        [sys.executable, "-m", "ablate", *words("two"), *devices],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
         capture_output=True,
@@ -51,7 +41,7 @@ def test_scores_of_two_processes_are_those_of_one(
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    single = run(resolve(compose(*words(model, task, "one", eval_tokens))))["metrics"]
+    single = run(resolve(compose(*words("one"))))["metrics"]
     (test,) = (tmp_path / "two").glob("runs/*/tests/*/result.json")
     distributed = json.loads(test.read_text())["metrics"]
     tested = {name for name in single if name.startswith("test/")}
