@@ -28,7 +28,6 @@ from ablate.evidence.gather import SCREENING, curve_of
 from ablate.evidence.outcome import Run, threshold, value
 from ablate.evidence.registration import has_order
 from ablate.record.results import Outcome, run_key, value_text
-from ablate.sweep.begin import decide_once
 from ablate.sweep.cell import Cell, Overrides, without_seed
 from ablate.sweep.compose import compose
 from ablate.train.job import Job, build_model, parameters, prepare_data
@@ -191,7 +190,7 @@ def tuned_runs(worker: "Worker", number: int, cells: Sequence[Cell], tune: Tune)
             )
         jobs, numbers = [*wider.values()], [after + number for number in wider]
         outcomes += worker.run(compose(sweep.context, sweep.config, jobs, numbers, folder), again)
-    jobs = decide_once(sweep.config, path, lambda: tuned_jobs(cells, outcomes, tune, seeds))
+    jobs = worker.decide_once(path, lambda: tuned_jobs(cells, outcomes, tune, seeds))
     numbers = [cell.number for cell in cells]
     return compose(sweep.context, sweep.config, jobs, numbers, sweep.folder)
 

@@ -14,7 +14,7 @@ import signal
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -142,12 +142,15 @@ class Worker:
         of the arms that continue; `number` is the number of the stage.
         """
         folder, results = self.sweep.folder, Path(self.sweep.config.paths.results)
-        levels: list[Levels] = decide_once(
-            self.sweep.config,
+        going: list[Levels] = self.decide_once(
             folder / f"look-{number}.json",
             lambda: arms_to_continue(add_analysis(results, folder, gather(folder))),
         )
-        return levels
+        return going
+
+    def decide_once(self, path: Path, decide: Callable[[], Any]) -> Any:
+        """Return a decision of the first worker that needs it, which the file `path` stores."""
+        return decide_once(self.sweep.config, path, decide)
 
     def run(self, cells: Sequence[Cell], retry_failed: bool = True) -> list[Outcome]:
         """Execute the runs that no other worker executes, wait until all runs in `cells` have
