@@ -227,7 +227,7 @@ def _verdict_line(entry: Entry, finding: Finding) -> str:
     answer = finding.answer
     parts = [finding.reading, os.path.relpath(finding.folder / "report.md"), finding.place]
     parts += ["exploratory"] if answer["exploratory"] else []
-    parts += ["no document asks this"] if finding.is_unstated else []
+    parts += ["not the sentence of the claim"] if finding.is_unstated else []
     parts += [f"fresh seeds: {finding.replication['replication']}"] if finding.replication else []
     if finding.corrected == INCONCLUSIVE != finding.verdict:
         parts += [UNCERTAIN]
