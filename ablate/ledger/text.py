@@ -52,8 +52,7 @@ class Entry:
         """
         if self.standing:
             return Headline(NOT_TESTABLE, self.standing["standing"])
-        registered = [each for each in self.findings if not each.answer["exploratory"]]
-        judged = {finding.reading for finding in registered}
+        judged = {each.reading for each in self.findings if not each.answer["exploratory"]}
         unasked = read_notes("unasked").get(self.claim.id, {})
         return headline(
             self.findings,
@@ -210,10 +209,7 @@ def _below(entry: Entry) -> Iterator[str]:
     deciding = entry.headline.deciding
     yield from (_verdict_line(entry, finding) for finding in deciding)
     if rest := [finding for finding in entry.findings if finding not in deciding]:
-        yield (
-            "Verdicts that do not count beside these (fewer steps, exploratory, an artificial "
-            "language beside real text, or a sentence that no document states):"
-        )
+        yield "Verdicts that do not count (fewer steps, exploratory, artificial, other sentences):"
         yield from (f"    {_verdict_line(entry, finding)}" for finding in rest)
 
 
@@ -253,8 +249,5 @@ def summary(shown: list[Entry], entries: list[Entry]) -> Iterator[str]:
         decided = [finding for finding in tested if finding.verdict != INCONCLUSIVE]
         remaining = sum(finding.corrected == finding.verdict for finding in decided)
         yield from dict.fromkeys(entry.gone[0] for entry in entries if entry.gone)
-        yield (
-            f"With a correction for testing all {len(tested)} statistical claims at once, "
-            f"{remaining} of {len(decided)} verdicts remain (Holm)."
-        )
+        yield f"With Holm's correction, {remaining} of {len(decided)} tested verdicts remain."
     yield f"{len(shown)} of {len(entries)} claims: {_joined(count(shown))}"

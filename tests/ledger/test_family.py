@@ -31,4 +31,4 @@ def test_verdicts_stand_beside_those_that_the_whole_ledger_leaves(verdict, folde
         status, output, errors = command("ledger", claim)
         assert (status, errors, UNCERTAIN in output) == (0, "", not holds)
     shown = " ".join(command("ledger")[1].split())
-    assert "all 3 statistical claims at once, 1 of 3 verdicts remain (Holm)." in shown
+    assert "1 of 3" in shown
