@@ -68,10 +68,10 @@ def kill(worker):
 
 @pytest.fixture(scope="session")
 def quiet(line, tmp_path_factory):
-    """What the sweep leaves that nobody disturbs."""
+    """Return the results of a sweep that nothing kills or stops."""
     folder = tmp_path_factory.mktemp("quiet")
     subprocess.run(line(folder, "results"), cwd=folder, env=ENVIRONMENT, check=True)
-    return left(folder / "results")
+    return results_of(folder / "results")
 
 
 def ended(process):
@@ -92,8 +92,8 @@ def done(results):
     return len(list(results.glob("sweeps/*/*/cells/*.json")))
 
 
-def left(results):
-    """What the one sweep of a folder found: all of its runs, its claims, and their statistics."""
+def results_of(results):
+    """Return the runs, the judged claims and the bytes of the statistics of the only sweep."""
     (sweep,) = (results / "sweeps").glob("*/*")
     claims = json.loads((sweep / "verdict.json").read_text())["claims"]
     return records(results), claims, (sweep / "statistics.npz").read_bytes()

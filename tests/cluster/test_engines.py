@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from .conftest import done, ended, left, wait_until
+from .conftest import done, ended, results_of, wait_until
 
 
 def needs(library):
@@ -59,6 +59,6 @@ cluster.shutdown()
 
 def assert_same(quiet, process, results):
     ended(process)
-    assert left(results) == quiet
+    assert results_of(results) == quiet
     (sweep,) = (results / "sweeps").glob("*/*")
     assert json.loads((sweep / "sweep.json").read_text())["failed"] == 0

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import ENVIRONMENT, done, left
+from .conftest import ENVIRONMENT, done, results_of
 
 SCRIPT = Path(__file__).with_name("slurm.sh")
 pytestmark = [
@@ -69,7 +69,7 @@ def test_an_array_that_is_cancelled_requeued_limited_and_drained(slurm, line, qu
     wait(lambda: not slurm("squeue", "-h"))
     state = json.loads((folder / "sweep.json").read_text())
     assert state["failed"] == 0, list(tmp_path.glob(f"slurm-{array}*.out"))
-    assert left(shared) == quiet
+    assert results_of(shared) == quiet
 
 
 def test_two_tasks_on_two_nodes_train_one_model_together(slurm, small, tmp_path):

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from .conftest import done, ended, kill, left, records, wait_until
+from .conftest import done, ended, kill, results_of, records, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -30,7 +30,7 @@ def test_two_workers_who_are_both_killed_and_then_one_are_as_a_quiet_one(quiet, 
     wait_until(lambda: done(results) >= 3, one)
     kill(one)
     ended(other)
-    assert left(results) == quiet
+    assert results_of(results) == quiet
 
 
 def test_a_sweep_that_is_told_to_end_goes_on_where_it_was(quiet, start, tmp_path):
@@ -45,7 +45,7 @@ def test_a_sweep_that_is_told_to_end_goes_on_where_it_was(quiet, start, tmp_path
         # an interruption is no failure
         assert all(outcome["status"] != "failed" for outcome in outcomes(results))
     ended(start("told"))
-    assert left(results) == quiet
+    assert results_of(results) == quiet
 
 
 def test_two_sweeps_that_share_runs_train_each_once(quiet, start, tmp_path):

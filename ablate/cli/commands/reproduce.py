@@ -38,8 +38,8 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.sweep.reproduction import Reproduction
 
     search_current_folder()
-    contest = Reproduction.of(arguments.name, arguments.experiments, arguments.results)
-    sys.argv[1:] = [*contest.overrides, "-m"]
+    reproduction = Reproduction.of(arguments.name, arguments.experiments, arguments.results)
+    sys.argv[1:] = [*reproduction.overrides, "-m"]
     train()
-    for line in contest.lines():
+    for line in reproduction.lines():
         print(line)
