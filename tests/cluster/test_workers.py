@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from .conftest import done, ended, kill, results_of, records, wait_until
+from .conftest import done, ended, kill, records, results_of, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
