@@ -7,7 +7,7 @@ import pytest
 
 from ablate.config import catalogue_root
 from ablate.ledger.headline import headline
-from ablate.ledger.text import Entry, limits, read_entries
+from ablate.ledger.text import Entry, answer_of, limits, read_entries
 from ablate.ledger.verdicts import Finding, collect, read_claims, read_notes
 
 PLAIN = "Pre-LN translates better than Post-LN."
@@ -235,6 +235,14 @@ def test_a_part_of_a_claim_without_a_verdict_leaves_it_undecided():
     assert limits(part)[0] == "One half is missing."
     nothing = headline([], unasked=["Everything is missing."])
     assert (nothing.word, limits(nothing)) == ("not tested", ["Everything is missing."])
+
+
+def test_an_undecided_claim_shows_how_many_settings_have_a_verdict():
+    findings = [finding(), finding(**LONG), finding("inconclusive", size="six layers")]
+    undecided = headline([*findings, finding(size="eight layers")])
+    assert sorted(undecided.settings) == ["inconclusive", "supported", "supported"]
+    assert "2 supported" in answer_of(undecided)
+    assert answer_of(headline([SUPPORTED])) == "supported"
 
 
 def test_a_missing_reading_has_no_verdict():
