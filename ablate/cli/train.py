@@ -64,8 +64,8 @@ def run_config(config: DictConfig) -> None:
 def stored_result(config: DictConfig) -> "Result | None":
     """Return the result of the same run by an earlier command, without importing torch.
 
-    Return None as well if this check needs the code of training, or if the config is wrong. In the
-    second case, the checks before training report the error.
+    Return None as well if the search for it would have to import the code of training, or if the
+    config is wrong; the checks before training report what is wrong.
     """
     from ablate.config.construct import construct
     from ablate.config.settle import settle

@@ -186,9 +186,9 @@ def lines(entries: Sequence[Entry]) -> Iterator[Text]:
 
 
 def answer_of(headline: Headline) -> str:
-    """Return the headline of a claim with its reason. If not every setting has this verdict, the
-    number of settings by verdict follows, and why these verdicts do not decide: "undecided
-    (settings: 2 supported, 1 not tested)".
+    """Return the text of a headline: its word and its reason. If the verdict of a setting is
+    another word, the text also counts the settings by verdict, as in "undecided (settings: 2
+    supported, 1 not tested)", and says if they are exploratory or without real text.
     """
     verdicts = Counter(graded(each, "") for each in headline.settings)
     verdicts[NOT_TESTED] = len(headline.missing)
@@ -209,7 +209,7 @@ def _below(entry: Entry) -> Iterator[str]:
     deciding = entry.headline.deciding
     yield from (_verdict_line(entry, finding) for finding in deciding)
     if rest := [finding for finding in entry.findings if finding not in deciding]:
-        yield "Verdicts that do not count (fewer steps, exploratory, artificial, other sentences):"
+        yield "Verdicts that do not count (fewer steps, exploratory, artificial, other meanings):"
         yield from (f"    {_verdict_line(entry, finding)}" for finding in rest)
 
 
@@ -249,5 +249,5 @@ def summary(shown: list[Entry], entries: list[Entry]) -> Iterator[str]:
         decided = [finding for finding in tested if finding.verdict != INCONCLUSIVE]
         remaining = sum(finding.corrected == finding.verdict for finding in decided)
         yield from dict.fromkeys(entry.gone[0] for entry in entries if entry.gone)
-        yield f"With Holm's correction, {remaining} of {len(decided)} tested verdicts remain."
+        yield f"{remaining} of {len(decided)} decided verdicts still hold after Holm's correction."
     yield f"{len(shown)} of {len(entries)} claims: {_joined(count(shown))}"

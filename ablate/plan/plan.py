@@ -70,7 +70,7 @@ class Arm:
 
     @property
     def n_left(self) -> int:
-        """Number of runs that have to be executed."""
+        """Number of runs that are not finished yet."""
         return len(self.cells) - (self.done or 0)
 
 

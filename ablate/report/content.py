@@ -96,10 +96,10 @@ def _test(claim: Entry) -> str:
 
 
 def next_runs(evidence: Evidence, verdict: Verdict, folder: object = "FOLDER") -> str:
-    """Return the command to run next. It trains the seeds that undecided claims need, or compares
-    by the loss if too few runs of a comparison have learned to translate. Return "" if no claim
-    needs more runs, if the study is of combinations, where each seed is another recipe, or if other
-    programs made the runs.
+    """Return advice with the command to run next. The command trains the seeds that undecided
+    claims need. If too few runs of a comparison learned to translate, it compares the same runs by
+    their loss instead. Return "" if no claim needs more runs, if each seed is another recipe (a
+    study of combinations), or if `ablate` did not train the runs.
 
     Seeds that are added to the analysed ones would make a verdict exploratory. The command
     therefore trains new seeds alone, unless the verdict is exploratory already.
@@ -117,13 +117,13 @@ def next_runs(evidence: Evidence, verdict: Verdict, folder: object = "FOLDER") -
     if not needs or not given or "combined" in verdict:
         return ""
     needed = max(needs.values())
-    each = listed([f"claim {number} ({n:,})" for number, n in needs.items()])
+    each = listed([f"claim {number} (about {n:,} seeds)" for number, n in needs.items()])
     advice = f"These runs have {study['seeds']} seeds; more may decide {each}."
     fresh = [f"seed=range({needed})"]
     if study.get("exploratory"):
         advice += " Written as a claim before (docs/howto/claims.md), it is not exploratory:"
     else:
-        advice += f" For {needed:,} fresh seeds, judged alone and not exploratory:"
+        advice += f" To train {needed:,} new seeds, judged without these runs and not exploratory:"
         last = max(run.get("replicate", 0) for run in evidence.runs)
         fresh += [f"budget.seeds={needed}", f"replicate={last + 1}", "contest=true"]
         if planned := study.get("baseline_seeds"):  # in proportion, as the forecast assumes

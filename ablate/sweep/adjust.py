@@ -186,7 +186,7 @@ def tuned_runs(worker: "Worker", number: int, cells: Sequence[Cell], tune: Tune)
         worker.work.total += len(wider)
         if wider:
             worker.work.write(
-                f"{tune['key']}: {len(wider)} runs beyond the list, whose end was best"
+                f"{tune['key']}: an end of the list was best, so {len(wider)} runs go beyond it"
             )
         jobs, numbers = [*wider.values()], [after + number for number in wider]
         outcomes += worker.run(compose(sweep.context, sweep.config, jobs, numbers, folder), again)

@@ -290,7 +290,7 @@ def _about_loggers(sweep: Path) -> Iterator[str]:
     for sentence, count in sentences.items():
         yield f"warning: in {count} of {len(outcomes)} runs {sentence}; their records are complete"
     if reused := sum(run.get("reused", False) for run in outcomes):
-        yield f"not logged again: {counted(reused, 'reused run')}; fresh=true trains and logs them"
+        yield f"{counted(reused, 'reused run')} not logged again; fresh=true trains and logs all"
     yield advise_sync(sweep)
 
 

@@ -119,8 +119,9 @@ class GuardedLogger:
 
     @contextmanager
     def _guarded(self, *reraised: type[Exception]) -> Iterator[None]:
-        """If a `with` block raises an exception, print a warning, let the logger release its
-        resources, and replace it by a `DummyLogger`; exceptions in `reraised` are raised again.
+        """If a `with` block raises an exception, suppress it, print a warning, let the logger
+        release its resources, and replace the logger by a `DummyLogger`. Exceptions of the types in
+        `reraised` pass unchanged.
         """
         try:
             yield
@@ -301,8 +302,8 @@ def _has_logged(trainer: pl.Trainer) -> bool:
 
 
 def folder_of_loggers(record: Record) -> Path:
-    """Return the folder in which loggers write: that of the run; in a sweep, a folder with the
-    title of the run in the folder of the sweep.
+    """Return the folder in which the loggers of a run write: the run's folder; in a sweep, a
+    subfolder of the sweep's folder that is named after the title of the run.
     """
     if not is_swept(record.config):
         return record.folder
@@ -319,8 +320,9 @@ def run_title(config: DictConfig, prefix: str | None = None) -> str:
 
 
 def hyperparameters(record: Record) -> dict[str, object]:
-    """Return what loggers log as the hyperparameters of a run: at the top the settings by which a
-    person groups runs, and below two further keys the resolved config and the origin of the run.
+    """Return what loggers log as the hyperparameters of a run: the settings by which a person
+    groups runs, each with a key of its own; the resolved config, with the key `config`; and the
+    options, identities, versions and commit of the run, with the key `record`.
     """
     environment = json.loads((record.folder / "environment.json").read_text(encoding="utf-8"))
     given = levels(record.config)

@@ -67,7 +67,7 @@ class Kind(ABC):
     signs: tuple[int, ...] = (1,)  # of the margins to compare with the ends of an interval
     controlled = False  # whether a claim may name a positive control, an arm that loses
     most_seeds = 100_000
-    full_alpha: tuple[str, ...] = ()  # decisions that are tested at alpha instead of alpha / 2
+    full_alpha: tuple[str, ...] = ()  # decisions with a test at alpha, not alpha / 2
 
     def problems(self, claim: Claim, factors: list[str]) -> Iterator[str]:
         """Yield why this kind cannot decide a claim.
@@ -240,10 +240,10 @@ class Kind(ABC):
         return float(special.ndtr((effect - bound) / planned_error(estimate, pairs)).mean())
 
     def smallest_estimate(self, status: str, margin: float, down: Values, up: Values) -> Values:
-        """Return the smallest estimate that leads to a decision.
+        """Return the lowest estimate that leads to the decision `status`.
 
         Args:
-            status: name of the decision.
+            status: name of the decision, such as "supported".
             margin: the margin of the claim.
             down: likely distances from the estimate to the lower end of its interval.
             up: likely distances to the upper end.

@@ -111,7 +111,12 @@ def test_the_manifest_names_all_committed_evidence():
 @pytest.mark.slow
 def test_keeping_evidence_adds_a_line(kept, command):
     (kept.parent / MANIFEST).unlink()
-    (kept.parent / "other").mkdir()
-    assert command("judge", str(kept), f"to={kept.parent / 'other'}")[0] == 0
-    lines = (read_manifest(kept.parent)["other"], read_manifest(EXPERIMENTS)[kept.name])
-    assert lines[0]["digest"] == lines[1]["digest"]
+    first, second = kept.parent / "first", kept.parent / "second"
+    for source, target in ((kept, first), (first, second)):
+        target.mkdir()
+        assert command("judge", str(source), f"to={target}")[0] == 0
+    lines = read_manifest(kept.parent)
+    # committed arrays may be compressed in another way, so their digest may be another one
+    assert lines["first"]["digest"] == lines["second"]["digest"]
+    for target in (first, second):
+        assert load_evidence(target).runs == load_evidence(kept).runs
