@@ -76,6 +76,9 @@ PAIRED = {
 BORROWED = {3: (0.150, 0.190), 5: (0.118, 0.145), 10: (0.069, 0.107), 20: (0.048, 0.075)}
 # with more seeds of the baseline than of the other arms
 FURTHER = {3: (0.212, 0.249), 5: (0.157, 0.190), 10: (0.096, 0.131), 20: (0.064, 0.092)}
+# the largest measured rate with which two identical arms differ (nominal 0.05), by number of seeds,
+# if each arm is tuned once for all seeds (docs/explanation/calibration.md)
+TUNED_ONCE = {5: 0.054, 10: 0.136, 20: 0.203}
 
 Seeds = Float[np.ndarray, " seeds"]
 Quantile = Any  # a number, or an array of numbers

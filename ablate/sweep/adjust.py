@@ -7,8 +7,8 @@ parameters as the reference arm, which `to` names.
 `study.tune` chooses the value of a nuisance parameter, such as the learning rate, by validation
 scores. The parameter is tuned anew for every seed of the verdict, by runs with a separate seed, one
 run per value. So the interval over seeds includes the variation of this choice. If an arm were
-tuned once for all seeds, identical arms would differ significantly in 10 to 18 % of sweeps rather
-than 5 % (docs/explanation/statistics.md).
+tuned once for all seeds, identical arms would differ significantly in up to 20 % of sweeps rather
+than 5 % (docs/explanation/calibration.md).
 """
 
 import dataclasses

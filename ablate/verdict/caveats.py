@@ -31,7 +31,7 @@ from ablate.evidence.outcome import (
 from ablate.evidence.registration import has_order, planned_looks, shared_seeds, tried_values
 from ablate.phrases import claim_name, number_of
 from ablate.stats import difference
-from ablate.stats.corrections import is_visible, skewness
+from ablate.stats.corrections import TUNED_ONCE, is_visible, skewness
 from ablate.verdict.judge import JudgedClaim
 from ablate.verdict.sides import pairs, steps_of, values_of
 from ablate.verdict.types import COMBINATIONS
@@ -124,11 +124,16 @@ def _of_study(evidence: Evidence, judged: int, waiting: int) -> Iterator[Reason]
 def _of_tuning(evidence: Evidence) -> Iterator[Reason]:
     """Yield the caveats on a tuned parameter.
 
-    The best value may be the largest or the smallest of the values that were tried, or it may have
-    been tuned in a shorter training than that of the verdicts.
+    All seeds of an arm may have one value, because fewer seeds were used to tune it. The best value
+    may be the largest or the smallest of the values that were tried, or it may have been tuned in a
+    shorter training than that of the verdicts.
     """
     tune = evidence.study["tune"]
     assert tune is not None
+    tuning, seeds = (len({x["seed"] for x in runs}) for runs in (evidence.screening, evidence.runs))
+    if 0 < tuning < seeds:
+        rate = TUNED_ONCE[min((n for n in TUNED_ONCE if n >= seeds), default=max(TUNED_ONCE))]
+        yield reason("tuned_once", key=tune["key"], tuning=tuning, seeds=seeds, rate=rate)
     arms = by_label([run for run in evidence.runs if "tuned" in run])
     grids = tried_values(evidence) if has_order(tune["values"]) and len(tune["values"]) > 1 else {}
     ends = {word: _at_end(arms, grids, end) for word, end in (("largest", max), ("smallest", min))}

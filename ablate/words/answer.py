@@ -41,6 +41,7 @@ OPENINGS = {  # by verdict and grade; by kind and verdict, where a kind has its 
     "non_inferiority supported": "Supported: not worse by an amount that matters",
     "non_inferiority refuted": "Refuted: worse by an amount that matters",
 }
+NEITHER = ": these runs neither support nor refute this claim"  # else it reads like a result
 STATEMENTS = {  # of claims about a table of runs
     "superiority": "{metric} is {better} with {treatment} than with {baseline}",
     "equivalence": "{treatment} and {baseline} have the same {metric}",
@@ -96,13 +97,18 @@ def with_words(verdict: Verdict) -> Verdict:
     """
 
     def with_texts(claim: Entry, answer: Any) -> Any:
-        headline = f"{short_answer(claim, answer)}. {claim['statement']}"
+        headline = f"{opening(claim, answer)}. {claim['statement']}"
         return {**answer, "headline": headline, "evidence": evidence_line(claim, answer)}
 
     claims = [with_texts(claim, claim) for claim in verdict["claims"]]
     for claim in (claim for claim in claims if "short" in claim):
         claim["short"] = with_texts(claim, claim["short"])
     return {**verdict, "claims": claims}
+
+
+def opening(claim: Question, answer: Answer | Short) -> str:
+    """Return the answer to a claim as it stands before the statement of the claim."""
+    return short_answer(claim, answer) + NEITHER * (answer["verdict"] == INCONCLUSIVE)
 
 
 def short_answer(claim: Question, answer: Answer | Short) -> str:

@@ -45,6 +45,10 @@ TEMPLATES = {  # `Words` formats the values of a code
     "claims_wait": "Of {planned} planned claims, {waiting} wait for the runs of an arm.",
     "best_at_end": "The best of the tried values of the {key:key} ({values:listed}) is the largest "
     "in {largest:each}, and the smallest in {smallest:each}. A better one may lie outside.",
+    "tuned_once": "All {seeds} seeds of an arm have the {key:key} that was best in tuning runs of "
+    "{tuning:seed}, and no interval includes the uncertainty of this choice. In simulations, up to "
+    "{rate:.0%} of comparisons of identical arms are then significant, where 5 % should be "
+    "(docs/explanation/calibration.md).",
     "tuned_short": "The {key:key} was tuned in runs of {short:grouped} steps, and reused without "
     "tuning in runs of {steps:grouped} steps, for which another value may be better.",
     "not_tuned": "The learning rate ({rates:listed}) was not tuned, so an arm may be better at "

@@ -1,7 +1,9 @@
 """From evidence to the verdicts of a whole file."""
 
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from statsmodels.stats.multitest import multipletests
 
 from ablate.evidence.checks import adapter
 from ablate.evidence.outcome import reason
-from ablate.stats.corrections import BORROWED, FURTHER
+from ablate.stats.corrections import BORROWED, FURTHER, TUNED_ONCE
 from ablate.verdict.conclude import conclude
 from ablate.verdict.types import Verdict
 
@@ -232,6 +234,26 @@ def test_a_tuned_value_at_an_end_of_those_tried_is_a_caveat(
 def test_a_learning_rate_that_was_not_tuned_is_a_caveat(arms, claim, evidence):
     runs = [run | {"rate": 0.005} for run in arms(*CLOSE)]
     assert codes(conclude(evidence(runs, claim())))["not_tuned"] == {"rates": [0.005]}
+
+
+@pytest.mark.parametrize(("seeds", "rate"), [(5, 0.054), (7, 0.136), (12, 0.203), (40, 0.203)])
+@pytest.mark.parametrize("for_each", [False, True])
+def test_a_rate_that_was_tuned_once_for_all_seeds_is_a_caveat(
+    arms, evidence, seeds, rate, for_each
+):
+    runs = [run | {"tuned": {"value": 0.2}} for run in arms(range(seeds), range(seeds))]
+    tune = {"key": "optimizer.lr", "values": [0.1, 0.2, 0.4], "seeds": [901, 902]}
+    tuning = [run for run in runs if for_each or run["seed"] < 2]
+    found = codes(conclude(replace(evidence(runs, tune=tune), screening=tuning)))
+    expected = {"key": "optimizer.lr", "tuning": 2, "seeds": seeds, "rate": rate}
+    assert found.get("tuned_once") == (None if for_each else expected)
+
+
+def test_the_rates_of_arms_that_are_tuned_once_are_those_of_the_page():
+    page = Path("docs/explanation/calibration.md").read_text(encoding="utf-8")
+    rows = re.findall(r"BLEU apart, (\d+) \| [\d.]+ \| ([\d.]+) \|", page)
+    rates = {int(n): [float(x) / 100 for m, x in rows if m == n] for n, _ in rows}
+    assert {n: max(of_rows) for n, of_rows in rates.items()} == pytest.approx(TUNED_ONCE)
 
 
 @pytest.mark.parametrize(("larger", "named"), [(1009, False), (1011, True)])
