@@ -13,7 +13,7 @@ from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
 from ablate.phrases import MARKS, percent
 from ablate.record.files import write_text
-from ablate.report.draw import INK, curve_table, style, svg
+from ablate.report.draw import INK, curve_table, line_styles, style, svg
 from ablate.verdict.stored import read_verdict
 from ablate.verdict.types import Entry
 from ablate.words.answer import short_answer
@@ -43,16 +43,18 @@ def picture() -> Figure:
 
 def _draw_training(axes: Axes, evidence: Evidence, claim: Entry) -> None:
     """Draw the validation score of both arms during training, with the name of each arm."""
-    for levels in (claim[side] | claim["where"] for side in SIDES):
+    names = {arm_label(claim[side]): claim[side] for side in SIDES}
+    styles = line_styles(names, evidence.runs)
+    for name, arm in names.items():
+        levels = arm | claim["where"]
         runs = (run for run in evidence.runs if levels.items() <= run["levels"].items())
         seeds = curve_table({run["seed"]: run["curve"] for run in runs}, "val/bleu")
         mean = seeds.mean(axis=1)
-        (line,) = axes.plot(mean.index, mean, marker="o")
-        low, high = seeds.min(axis=1), seeds.max(axis=1)
-        axes.fill_between(mean.index, low, high, color=line.get_color(), alpha=0.18)
+        low, high, colour = seeds.min(axis=1), seeds.max(axis=1), styles[name]["color"]
+        axes.plot(mean.index, mean, marker="o", **styles[name])
+        axes.fill_between(mean.index, low, high, color=colour, alpha=0.18)
         end = (1.01, mean.iloc[-1])
-        name = {key: level for key, level in levels.items() if key not in claim["where"]}
-        text = {"text": arm_label(name), "color": line.get_color(), "va": "center"}
+        text = {"text": name, "color": colour, "va": "center"}
         axes.annotate(xy=end, xycoords=("axes fraction", "data"), **text)
     axes.set_xlabel("optimiser steps")
     axes.set_ylabel("validation BLEU")

@@ -8,6 +8,7 @@ stays text in the SVG file.
 import io
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from statistics import fmean, median
@@ -16,15 +17,14 @@ from typing import Any, NamedTuple
 
 import matplotlib.style
 import numpy as np
-from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 from pandas import DataFrame, Series
 
 from ablate.config.labels import arm_label, factor_label
-from ablate.config.study import Screen
-from ablate.evidence.outcome import CHANGED, Curve
+from ablate.config.study import Levels, Screen
+from ablate.evidence.outcome import CHANGED, Curve, Run
 from ablate.metric import metric_of
 from ablate.phrases import MARKS, grouped
 from ablate.stats.means import t_quantile
@@ -50,10 +50,6 @@ STYLE: dict[Any, Any] = {
     **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 8.5),
     "legend.frameon": False,
     **dict.fromkeys(("axes.spines.top", "axes.spines.right"), False),
-    "axes.prop_cycle": cycler(
-        color=ARM_COLOURS * 6,
-        linestyle=[LINES[(line + line // 6) % 6] for line in range(36)],  # no pair twice
-    ),
     "axes.grid": True,
     "grid.color": GRID,
     "grid.alpha": 0.4,
@@ -74,6 +70,34 @@ style = partial(matplotlib.style.context, STYLE, after_reset=True)
 Curves = Mapping[str, Mapping[int, Curve]]  # by arm and seed
 # for each line and level, the values of all seeds
 Points = dict[str, dict[float | str, list[float]]]
+Styles = dict[str, dict[str, Any]]  # colour and line style of each line, by its label
+
+
+def line_styles(lines: Mapping[str, Levels], runs: Sequence[Run]) -> Styles:
+    """Return the colour and the line style of each line of a figure.
+
+    An option has the same colour in all figures of a study: the colour of a line is that of the
+    first option of its arm. Lines of the same colour differ in line style.
+
+    Args:
+        lines: levels of the arm of each line, by the label of the line.
+        runs: all runs of the study.
+    """
+    factors, levels = runs[0]["levels"], [run["levels"] for run in runs]
+    options = dict.fromkeys((key, str(each.get(key))) for key in factors for each in levels)
+    numbers = {option: number for number, option in enumerate(options)}
+    firsts = {
+        label: min((numbers.get((key, str(level)), 0) for key, level in arm.items()), default=0)
+        for label, arm in lines.items()
+    }
+    used, styles, apart = Counter[tuple[int, int]](), Styles(), len({*firsts.values()})
+    for label, first in firsts.items():
+        colour = first % 6
+        wanted = first + apart * sum(used[colour, line] for line in range(6))
+        line = min(range(6), key=lambda line: (used[colour, line], (line - wanted) % 6))
+        used[colour, line] += 1
+        styles[label] = {"color": ARM_COLOURS[colour], "linestyle": LINES[line]}
+    return styles
 
 
 def log_y(axes: Axes) -> None:
@@ -121,7 +145,7 @@ def svg(figure: Figure) -> str:
     return text
 
 
-def draw_curves(curves: Curves) -> Figure:
+def draw_curves(curves: Curves, styles: Styles) -> Figure:
     """Draw a panel for each metric, side by side. A line is the mean over the seeds of an arm, with
     a band from minimum to maximum.
     """
@@ -133,8 +157,9 @@ def draw_curves(curves: Curves) -> Figure:
         for arm, by_seed in curves.items():
             seeds = curve_table(by_seed, metric)
             marker = "o" if len(seeds) == 1 else None  # a line of one point is invisible
-            (line,) = axes.plot(seeds.index, seeds.mean(axis=1), label=arm, marker=marker)
-            low, high, colour = seeds.min(axis=1), seeds.max(axis=1), line.get_color()
+            mean, low, high = seeds.mean(axis=1), seeds.min(axis=1), seeds.max(axis=1)
+            axes.plot(seeds.index, mean, label=arm, marker=marker, **styles[arm])
+            colour = styles[arm]["color"]
             axes.fill_between(seeds.index, low, high, color=colour, alpha=0.18, linewidth=0)
         axes.set(xlabel="optimiser steps", ylabel=metric_of(metric).axis.replace(" (", "\n("))
         least, most = axes.dataLim.intervaly
@@ -156,7 +181,9 @@ def curve_table(curves: Mapping[int, Curve], metric: str) -> DataFrame:
     return DataFrame(by_seed).dropna(how="all").sort_index()
 
 
-def draw_levels(label: str, factor: str, points: Points, *, log: bool = False) -> Figure:
+def draw_levels(
+    label: str, factor: str, points: Points, styles: Styles, *, log: bool = False
+) -> Figure:
     """Draw a mark for every run, and for each line the means over seeds. Levels that are all
     numbers are in ascending order.
 
@@ -164,6 +191,7 @@ def draw_levels(label: str, factor: str, points: Points, *, log: bool = False) -
         label: label of the metric, for the y-axis.
         factor: config key of the factor on the x-axis.
         points: values to draw, by line and level.
+        styles: colour and line style of each line.
         log: whether the y-axis is logarithmic, and lines join medians instead of means.
     """
     figure = Figure(figsize=(WIDTH, _height(points)), layout="constrained")
@@ -175,9 +203,10 @@ def draw_levels(label: str, factor: str, points: Points, *, log: bool = False) -
         aside = ASIDE * ((number + 0.5) / len(points) - 0.5)
         places = {x + aside: line[level] for x, level in enumerate(levels) if level in line}
         means = [(median if log else fmean)(values) for values in places.values()]
-        (drawn,) = axes.plot([*places], means, label=name)
+        axes.plot([*places], means, label=name, **styles[name])
         for x, values in places.items():
-            axes.plot([x] * len(values), values, "o", color=drawn.get_color(), alpha=0.45, ms=4)
+            colour = styles[name]["color"]
+            axes.plot([x] * len(values), values, "o", color=colour, alpha=0.45, ms=4)
     if log:
         log_y(axes)
     add_legend(axes)

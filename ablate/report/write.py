@@ -24,7 +24,7 @@ from ablate.config.labels import (
     texts_of_task,
 )
 from ablate.config.screen import BASELINE, FACTOR
-from ablate.config.study import Screen, Shown
+from ablate.config.study import Levels, Screen, Shown
 from ablate.errors import track
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import UNSTABLE, Curve, Run, by_label, value
@@ -38,6 +38,7 @@ from ablate.report.draw import (
     Panel,
     Points,
     Row,
+    Styles,
     draw_curves,
     draw_effects,
     draw_forest,
@@ -45,6 +46,7 @@ from ablate.report.draw import (
     draw_levels,
     gain_row,
     has_effect,
+    line_styles,
     style,
     svg,
 )
@@ -281,21 +283,21 @@ def _asked(evidence: Evidence) -> Iterator[Figure]:
 
 def _over_levels(evidence: Evidence, asked: Shown, name: str) -> Iterator[Figure]:
     metric, over, points = asked["metric"], asked["over"], Points()
-    for run in _figure_runs(evidence, asked):
-        if (score := _measured(run, metric)) is not None:
+    lines: dict[str, Levels] = {}
+    for run in evidence.runs:
+        shown = asked["where"].items() <= run["levels"].items()
+        if shown and (score := _measured(run, metric)) is not None:
             rest = {k: v for k, v in run["levels"].items() if k not in (over, *asked["where"])}
+            lines.setdefault(line := arm_label(rest), rest)
             level: Any = run["levels"][over]
             number = isinstance(level, int | float) and not isinstance(level, bool)
             key = level if number else option_name(over, level) or value_text(level)
-            points.setdefault(arm_label(rest), {}).setdefault(key, []).append(score)
+            points.setdefault(line, {}).setdefault(key, []).append(score)
     if points:
-        draw = partial(draw_levels, named_metric(evidence, metric).axis, over, points)
+        styles = line_styles(lines, evidence.runs)
+        draw = partial(draw_levels, named_metric(evidence, metric).axis, over, points, styles)
         caption = LEVELS.format(caption=asked["caption"], centre="means")
         yield Figure(name, "answers", caption, draw)
-
-
-def _figure_runs(evidence: Evidence, asked: Shown) -> list[Run]:
-    return [run for run in evidence.runs if asked["where"].items() <= run["levels"].items()]
 
 
 def _measured(run: Run, metric: str) -> float | None:
@@ -309,15 +311,17 @@ def _measured(run: Run, metric: str) -> float | None:
 def _over_layers(evidence: Evidence, asked: Shown, name: str) -> Iterator[Figure]:
     """Yield a figure of the gradient norms of all layers of each stack; norms of 0 are left out."""
     stacks: dict[str, Points] = {}
-    for arm, runs in by_label(_figure_runs(evidence, asked)).items():
-        for key, norm in ((key, norm) for run in runs for key, norm in run["metrics"].items()):
+    for arm, runs in by_label(evidence.runs).items():
+        shown = asked["where"].items() <= runs[0]["levels"].items()
+        for key, norm in (each for run in runs if shown for each in run["metrics"].items()):
             if key.startswith(f"{asked['metric']}/") and (layer := NORM.search(key)) and norm:
                 line = stacks.setdefault(layer[1], {}).setdefault(arm, {})
                 line.setdefault(int(layer[2]), []).append(norm)
     label = f"gradient norm, {asked['metric'].rpartition('/')[2]} step (L2)"
     caption = LEVELS.format(caption=asked["caption"], centre="medians")
+    styles = _styles_of_arms(evidence)
     for stack, points in stacks.items():
-        draw = partial(draw_levels, label, f"{stack} layer", points, log=True)
+        draw = partial(draw_levels, label, f"{stack} layer", points, styles, log=True)
         yield Figure(f"{name}-{stack}", "answers", f"{stack.capitalize()}: {caption}", draw)
 
 
@@ -349,5 +353,10 @@ def _curves(evidence: Evidence) -> Iterator[Figure]:
             curves[arm] = by_seed
     texts = texts_of_task(evidence.registration.get("components", {}))
     if curves:
-        draw = partial(draw_curves, curves)
+        draw = partial(draw_curves, curves, _styles_of_arms(evidence))
         yield Figure("curves", "answers", CURVES.format(texts=texts), draw)
+
+
+def _styles_of_arms(evidence: Evidence) -> Styles:
+    arms = {label: runs[0]["levels"] for label, runs in by_label(evidence.runs).items()}
+    return line_styles(arms, evidence.runs)
