@@ -20,7 +20,7 @@ from ablate.words.answer import short_answer
 
 FOLDER = Path(__file__).parents[1] / "experiments" / "preln_vs_postln"
 PICTURE = Path("docs/images/first_answer.svg")
-CLAIM = "preln_solves_gradient_problem"
+CLAIM = "preln_better_without_warmup"
 SIDES = ("baseline", "treatment")
 SIZE = (9.2, 3.5)  # inches: less than 900 pixels wide
 BELOW = 0.3  # distance of the dots from the mean, where rows have a distance of 1

@@ -31,7 +31,7 @@ def test_a_row_per_run_gives_the_effect_of_the_verdict():
     verdict = json.loads((EXPERIMENTS / "preln_vs_postln" / "verdict.json").read_text())
     effects = {claim["id"]: claim["effect"] for claim in verdict["claims"]}
     assert difference.noam == pytest.approx(effects["preln_vs_postln_quality"])
-    assert difference.no_warmup == pytest.approx(effects["preln_solves_gradient_problem"])
+    assert difference.no_warmup == pytest.approx(effects["preln_better_without_warmup"])
 
 
 def test_a_folder_of_experiments_is_read_whole_and_a_short_budget_has_rows_of_its_own(tmp_path):

@@ -62,7 +62,7 @@ def test_a_run_from_the_command_line(small, tmp_path, summed_up, recorded):
     assert (stored["state"], stored["exit_code"]) == ("finished", 0)
     (tested,) = (folder / "tests").iterdir()
     assert (stored["run_id"], stored["name"]) == (tested.name, "Post-LN, warm-up, seed 1")
-    assert {"preln_solves_gradient_problem", "preln_vs_postln_quality"} <= set(stored["tags"])
+    assert {"preln_better_without_warmup", "preln_vs_postln_quality"} <= set(stored["tags"])
     (started,) = recorded(folder)["run"]
     assert (started["run_group"], started["job_type"]) == ("preln_vs_postln", "post_ln noam")
     config = stored["config"]
