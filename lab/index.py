@@ -1,4 +1,4 @@
-"""Write tables with the verdicts of all experiments in a folder to the folder's README.md."""
+"""Write common questions and the verdicts of all experiments in a folder to its README.md."""
 
 import argparse
 import re
@@ -10,6 +10,7 @@ from urllib.parse import quote
 from ablate.cli.parser import Parser
 from ablate.config.labels import experiment_title, option_label
 from ablate.errors import UserError
+from ablate.ledger.text import questions, read_entries
 from ablate.ledger.verdicts import read_claims
 from ablate.phrases import each_of, grouped, interpretation, listed, text
 from ablate.record.files import write_text
@@ -28,10 +29,15 @@ from lab.command import main
 FIRST = "reading the verdicts"
 HEAD = ["Experiment", "Setting", "Claims"]
 TITLE = (
-    "# Answers\n\nOne row for each experiment, grouped by question. The report of an experiment "
-    "has the evidence for each answer ([what the answers mean](../docs/explanation/verdicts.md)). "
-    "`ablate ledger WORDS` searches all claims, and combines the answers on the same claim by "
-    "[a rule](../docs/explanation/headlines.md).\n\n"
+    "# Answers\n\n`ablate ledger WORDS` searches questions and claims. `ablate ledger ID` shows "
+    "the evidence on a claim; [a rule](../docs/explanation/headlines.md) combines the answers of "
+    "several experiments.\n\n"
+)
+QUESTION = "- **{}** {} ({})\n"  # with its answer and the ids of the claims
+TABLES = (
+    "\n## Experiments\n\nOne row for each experiment, grouped by subject. The report of an "
+    "experiment has the evidence for each answer ([what the answers "
+    "mean](../docs/explanation/verdicts.md)).\n\n"
 )
 OTHER = "Other questions"  # group of an experiment whose claims no document makes
 AGAIN = "\n## Fresh seeds\n\n`ablate reproduce` tested some experiments again with fresh seeds. "
@@ -62,7 +68,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def index(folder: Path) -> str:
-    """Return the tables of all experiments as Markdown, one for each group of claims.
+    """Return as Markdown common questions with their answers, and the tables of all experiments,
+    one for each group of claims.
 
     Raises:
         UserError: no experiment in the folder has a verdict, or a verdict is damaged.
@@ -82,7 +89,11 @@ def index(folder: Path) -> str:
     anchors = {group: re.sub("[^a-z -]", "", group.lower()).replace(" ", "-") for group in parts}
     contents = "".join(f"- [{group}](#{anchor})\n" for group, anchor in anchors.items())
     rule = f"{AGAIN}{RULE}\n" if any(contests) else ""
-    return "\n".join([f"{TITLE}{contents}", *parts.values()]) + rule
+    asked = "".join(
+        QUESTION.format(text(question), text(answer), ", ".join(f"`{claim}`" for claim in claims))
+        for question, answer, *claims in questions(read_entries(folder))
+    )
+    return "\n".join([f"{TITLE}{asked}{TABLES}{contents}", *parts.values()]) + rule
 
 
 def _table(group: str, rows: list[list[str]]) -> str:

@@ -36,6 +36,9 @@ from ablate.verdict.types import INCONCLUSIVE, REFUTED, SUPPORTED, Entry
 MIXED, UNDECIDED = "mixed", "undecided"
 NOT_TESTABLE, NOT_TESTED = "not testable", "not tested"
 HEADLINES = (SUPPORTED, REFUTED, MIXED, UNDECIDED, NOT_TESTABLE, NOT_TESTED)
+COUNTEREXAMPLE = "one counterexample refutes a claim without exceptions"
+ONLY_REAL = "only real text can decide the claim"
+EXPLORATORY = "all verdicts that count are exploratory"
 ARTIFICIAL = "\n# text: artificial\n"  # comment in the YAML file of a corpus without real text
 
 Setting = tuple[tuple[str, str], ...]  # the properties of a setting by their names
@@ -58,25 +61,20 @@ class Headline:
         word: one of HEADLINES.
         reason: for a mixed result, in which properties a supported and a refuted setting differ, or
             the factor of a trend that reverses; for a claim that is not testable, the kind of
-            reason, such as "definition"; "" for any other result.
+            reason, such as "definition"; for a word that another rule changes, this rule; or "".
         deciding: the verdicts that determine the word: those at the longest budget of each setting.
         verdicts: for each verdict in `deciding`, the verdict of its setting, which combines all
             studies and replications in the setting.
-        settings: the verdict of each setting.
-        universal: whether one counterexample refuted the claim, although all verdicts together
-            would give another word.
-        real_text: why artificial languages alone do not decide the claim; "" if they do.
-        missing: a sentence for each part of the claim that has no verdict yet, and for each
-            experiment whose evidence on the claim is missing.
+        overruled: the verdicts on artificial languages that do not count beside real text.
+        missing: a sentence for each part of the claim that has no verdict yet, for each experiment
+            whose evidence on the claim is missing, and on why real text is needed.
     """
 
     word: str
     reason: str = ""
     deciding: tuple[Finding, ...] = ()
     verdicts: tuple[str, ...] = ()
-    settings: tuple[str, ...] = ()
-    universal: bool = False
-    real_text: str = ""
+    overruled: tuple[Finding, ...] = ()
     missing: tuple[str, ...] = ()
 
     @property
@@ -84,13 +82,6 @@ class Headline:
         """Whether trained models decided the claim, all of them on artificial languages."""
         trained = [finding for finding in self.deciding if finding.trained]
         return bool(trained) and all(is_artificial(finding.data) for finding in trained)
-
-    @property
-    def exploratory(self) -> bool:
-        """Whether all verdicts that count are exploratory, so that the claim is undecided."""
-        return bool(self.deciding) and all(
-            finding.answer["exploratory"] for finding in self.deciding
-        )
 
 
 def headline(
@@ -117,28 +108,26 @@ def headline(
         return Headline(UNDECIDED if gone else NOT_TESTED, missing=missing)
     if unasked and all(finding.is_unstated for finding in findings):
         return Headline(NOT_TESTED, missing=missing)
-    tested = _by_setting(_real_text(_counting(findings)))
+    counting = _counting(findings)
+    tested = _by_setting(_real_text(counting))
     settled = {setting: _settled(group) for setting, group in tested.items()}
     counted = [(each, settled[setting]) for setting, group in tested.items() for each in group]
     deciding, verdicts = zip(*counted, strict=True)
     word = _combined({*verdicts, *(INCONCLUSIVE for _ in missing)})
     # a trend is an average over all levels
     trends = [finding.answer["over"] for finding in deciding if finding.reverses]
-    word = MIXED if word == SUPPORTED and trends else word
-    final = REFUTED if universal and _has_counterexample(counted) else word
-    result = Headline(
-        word=final,
-        reason=(_contrast(tested, settled) or _differ(trends[:1])) if final == MIXED else "",
-        deciding=deciding,
-        verdicts=verdicts,
-        settings=(*settled.values(),),
-        universal=final == REFUTED != word,
-        real_text=real_text,
-        missing=missing,
-    )
-    if (real_text and result.artificial) or result.exploratory:
-        return replace(result, word=UNDECIDED, reason="", universal=False)
-    return result
+    word, reason = MIXED if word == SUPPORTED and trends else word, ""
+    if universal and word != REFUTED and _has_counterexample(counted):
+        word, reason = REFUTED, COUNTEREXAMPLE
+    elif word == MIXED:
+        reason = _contrast(tested, settled) or _differ(trends[:1])
+    overruled = [finding for finding in counting if finding not in _real_text(counting)]
+    result = Headline(word, reason, deciding, verdicts, (*overruled,), missing)
+    if real_text and result.artificial:
+        missing = (*missing, real_text)
+        return replace(result, word=UNDECIDED, reason=ONLY_REAL, missing=missing)
+    exploratory = all(finding.answer["exploratory"] for finding in deciding)
+    return replace(result, word=UNDECIDED, reason=EXPLORATORY) if exploratory else result
 
 
 def _combined(verdicts: set[str]) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from ablate.ledger.headline import HEADLINES, NOT_TESTABLE, NOT_TESTED, Headline, headline
+from ablate.ledger.headline import HEADLINES, NOT_TESTABLE, Headline, headline
 from ablate.ledger.verdicts import (
     Claim,
     Finding,
@@ -28,7 +28,7 @@ from ablate.verdict.types import INCONCLUSIVE
 from ablate.words.answer import evidence_line, graded, short_answer
 
 TESTED = "tested"
-UNCERTAIN = "may be chance, because the ledger has so many tests (Holm)"
+UNCERTAIN = "may be chance among so many tests"
 OUTSIDE = "Claims of experiments alone"  # group of the claims that claims.csv does not list
 
 
@@ -72,6 +72,11 @@ class Entry:
         """The claim with its document and factors, and its experiments with their sentences."""
         tested = (f"{each.experiment} {each.answer['statement']}" for each in self.findings)
         return "\n".join([*map(str, astuple(self.claim)), *tested])
+
+    def sentence_of(self, finding: Finding) -> str:
+        """Return the sentence that an experiment tested, and a space; "" if it is the claim's."""
+        sentence = finding.answer["statement"].rstrip(".")
+        return "" if sentence == self.claim.statement.rstrip(".") else f"{sentence}. "
 
     @property
     def is_unlisted(self) -> bool:
@@ -122,23 +127,37 @@ def pick(entries: list[Entry], state: str | None, words: Sequence[str]) -> list[
     """
     if named := [entry for entry in entries if [entry.claim.id] == [*words]]:
         return named
-
-    def n_matches(text: str) -> int:
-        plain, *asked = (each.lower().replace("-", "") for each in (text, *words))
-        return sum(bool(re.search(rf"(?<![^\W_]){re.escape(word)}", plain)) for word in asked)
-
     picked = [
         entry
         for entry in entries
         if state in (None, entry.verdict, TESTED if entry.findings else None)
-        and n_matches(entry.text) == len(words)
+        and _n_matches(entry.text, words) == len(words)
     ]
-    return sorted(picked, key=lambda entry: -n_matches(entry.claim.statement))
+    return sorted(picked, key=lambda entry: -_n_matches(entry.claim.statement, words))
+
+
+def _n_matches(text: str, words: Sequence[str]) -> int:
+    plain, *asked = (each.lower().replace("-", "") for each in (text, *words))
+    return sum(bool(re.search(rf"(?<![^\W_]){re.escape(word)}", plain)) for word in asked)
+
+
+def questions(entries: Iterable[Entry], words: Sequence[str] = ()) -> Iterator[list[str]]:
+    """Yield each common question that contains all words together with its answer and its claims:
+    the question, the answer, and the ids of the claims.
+
+    A question is left out if one of its claims no longer has the headline for which the answer was
+    written.
+    """
+    headlines = {entry.claim.id: entry.verdict for entry in entries}
+    for question, written in read_notes("questions").items():
+        parts = [question, written["answer"], *written["claims"]]
+        if written["claims"].items() <= headlines.items():
+            yield from [parts] * (_n_matches(" ".join(parts), words) == len(words))
 
 
 def limits(headline: Headline) -> list[str]:
     """Return sentences on parts of a claim without a verdict, on missing evidence, on verdicts that
-    replications change, on counterexamples, and on tests that are exploratory or without real text.
+    replications change, and on tests without real text.
     """
     sentences = [*headline.missing]
     for finding, word in zip(headline.deciding, headline.verdicts, strict=True):
@@ -147,13 +166,8 @@ def limits(headline: Headline) -> list[str]:
                 f"By {finding.experiment} alone, the claim is {graded(finding.verdict, '')}; by "
                 f"all tests of this setting (other studies, fresh seeds), it is {graded(word, '')}."
             )
-    if headline.universal:
-        sentences.append("One counterexample refutes a claim without exceptions.")
-    if headline.exploratory:
-        sentences.append("All verdicts that count are exploratory: they do not decide the claim.")
     if headline.artificial:
         sentences.append("Only artificial languages were tested, not real text.")
-        sentences += [f"This does not decide it: {headline.real_text}"] * bool(headline.real_text)
     return [*dict.fromkeys(sentences)]
 
 
@@ -170,42 +184,54 @@ def _joined(counts: Mapping[str, int]) -> str:
 
 
 def lines(entries: Sequence[Entry]) -> Iterator[Text]:
-    """Yield a line for each claim: its headline, its id, its sentence and the experiments that
-    decide it. The verdicts on a single claim follow.
+    """Yield a line for each claim: its headline, its id and its sentence. What limits the headline
+    follows, and the tested sentences with their answers; for a single claim, all its verdicts.
     """
     for entry in entries:
         state = f"{MARKS[entry.verdict].letter} {answer_of(entry.headline)}"
-        deciding = dict.fromkeys(finding.experiment for finding in entry.headline.deciding)
         line = Text(f"{state}  {entry.claim.id}  {entry.claim.statement}")
-        if deciding:
+        tests = [*(_verdicts(entry) if len(entries) == 1 else _tests(entry))]
+        if deciding := dict.fromkeys(finding.experiment for finding in entry.headline.deciding):
             line.stylize(f"bold {MARKS[entry.verdict].colour}", 0, len(state))
-            line.append(f"  [{', '.join(deciding)}]", style="dim")
+            line.append("" if tests else f"  [{', '.join(deciding)}]", style="dim")
         yield line
-    if len(entries) == 1:
-        yield from (Text(f"    {text}", style="dim") for text in _below(entries[0]))
+        yield from (Text(f"    {text}", style="dim") for text in limits(entry.headline) + tests)
 
 
 def answer_of(headline: Headline) -> str:
-    """Return the text of a headline: its word and its reason. If the verdict of a setting is
-    another word, the text also counts the settings by verdict, as in "undecided (settings: 2
-    supported, 1 not tested)", and says if they are exploratory or without real text.
+    """Return the text of a headline: its word and its reason. If all experiments give the same
+    answer, their answer with its grade replaces the word, as in "supported, but maybe small".
     """
-    verdicts = Counter(graded(each, "") for each in headline.settings)
-    verdicts[NOT_TESTED] = len(headline.missing)
-    parts = [f"settings: {_joined(verdicts)}", *["exploratory"] * headline.exploratory]
-    parts += ["no real text"] * bool(headline.real_text and headline.artificial)
-    differ = headline.settings and {*+verdicts} != {headline.word}
-    answer = f"{headline.word} ({', '.join(parts)})" if differ else headline.word
-    return ": ".join(filter(None, (answer, headline.reason)))
+    answers = {_answer(finding) for finding in headline.deciding}
+    agreed = len(answers) == 1 and headline.deciding[0].verdict == headline.word
+    word = answers.pop() if agreed else headline.word
+    return ": ".join(filter(None, (word[0].lower() + word[1:], headline.reason)))
 
 
-def _below(entry: Entry) -> Iterator[str]:
-    """Yield the lines of text that are printed below a claim: why it is not testable, what limits
-    its headline, and the verdicts.
+def _answer(finding: Finding) -> str:
+    """Return the answer of an experiment with its grade, and whether it may be chance."""
+    chance = f" ({UNCERTAIN})" if finding.corrected == INCONCLUSIVE != finding.verdict else ""
+    return short_answer(finding.answer, finding.answer) + chance
+
+
+def _tests(entry: Entry) -> Iterator[str]:
+    """Yield a line for each answer and tested sentence, with its experiments; no line for a single
+    answer to the sentence of the claim itself.
     """
+    tests: dict[tuple[str, str], dict[str, None]] = {}
+    for finding in entry.headline.deciding + entry.headline.overruled:
+        artificial = "On an artificial language: " * (finding in entry.headline.overruled)
+        key = artificial + _answer(finding), entry.sentence_of(finding)
+        tests.setdefault(key, {})[finding.experiment] = None
+    if entry.headline.missing or [sentence for _, sentence in tests] != [""]:
+        for (answer, sentence), experiments in tests.items():
+            yield f"{answer}. {sentence}[{', '.join(experiments)}]"
+
+
+def _verdicts(entry: Entry) -> Iterator[str]:
+    """Yield a line for each verdict on a claim, or why the claim is not testable."""
     if entry.standing:
         yield entry.standing["why"]
-    yield from limits(entry.headline)
     deciding = entry.headline.deciding
     yield from (_verdict_line(entry, finding) for finding in deciding)
     if rest := [finding for finding in entry.findings if finding not in deciding]:
@@ -225,12 +251,8 @@ def _verdict_line(entry: Entry, finding: Finding) -> str:
     parts += ["exploratory"] if answer["exploratory"] else []
     parts += ["not the sentence of the claim"] if finding.is_unstated else []
     parts += [f"fresh seeds: {finding.replication['replication']}"] if finding.replication else []
-    if finding.corrected == INCONCLUSIVE != finding.verdict:
-        parts += [UNCERTAIN]
-    verdict = f"{short_answer(answer, answer)}. {evidence_line(answer, answer)}"
-    asked = answer["statement"].rstrip(".")
-    sentence = "" if asked == entry.claim.statement.rstrip(".") else f"{asked}: "
-    return f"{sentence}{verdict} ({', '.join(filter(None, parts))})"
+    verdict = f"{_answer(finding)}. {entry.sentence_of(finding)}{evidence_line(answer, answer)}"
+    return f"{verdict} ({', '.join(filter(None, parts))})"
 
 
 def summary(shown: list[Entry], entries: list[Entry]) -> Iterator[str]:
@@ -249,5 +271,6 @@ def summary(shown: list[Entry], entries: list[Entry]) -> Iterator[str]:
         decided = [finding for finding in tested if finding.verdict != INCONCLUSIVE]
         remaining = sum(finding.corrected == finding.verdict for finding in decided)
         yield from dict.fromkeys(entry.gone[0] for entry in entries if entry.gone)
-        yield f"{remaining} of {len(decided)} decided verdicts still hold after Holm's correction."
+        decisive = f"{remaining} of {len(decided)} decided verdicts"
+        yield f"{decisive} hold after Holm's correction for all tests; the others may be chance"
     yield f"{len(shown)} of {len(entries)} claims: {_joined(count(shown))}"

@@ -73,3 +73,16 @@ def test_filters(ask, verdict, filters, amount):
     assert status == (2 if amount == 0 else 0)
     shown = int(["0", *output.splitlines()][-1].split()[0])
     assert shown == amount or (amount is None and 0 < shown < ALL)
+
+
+def test_a_search_shows_the_questions_that_have_all_of_its_words(ask):
+    first, second = list(read_notes("questions"))[:2]
+    folder = f"experiments={EXPERIMENTS}"
+    output = " ".join(ask(*first.strip("?").split(), folder)[1].split())
+    assert first in output and read_notes("questions")[first]["answer"] in output
+    assert second not in output and second in " ".join(ask(folder)[1].split())
+
+
+def test_a_word_that_no_claim_has_is_named(ask):
+    status, _, errors = ask("linformer", "qwerty")
+    assert status == 2 and "qwerty" in errors and "linformer" not in errors

@@ -7,13 +7,14 @@ import pytest
 
 from ablate.config import catalogue_root
 from ablate.ledger.headline import headline
-from ablate.ledger.text import Entry, answer_of, limits, read_entries
+from ablate.ledger.text import Entry, answer_of, limits, lines, read_entries
 from ablate.ledger.verdicts import Finding, collect, read_claims, read_notes
 
 PLAIN = "Pre-LN translates better than Post-LN."
 ANSWER = {
     **{"id": "c", "statement": PLAIN, "kind": "superiority", "metric": "test/bleu", "over": ""},
     **{"effect": 0.0, "interval": None, "exploratory": False, "alpha": 0.05, "p_look": {}},
+    **{"grade": "", "margin": 1.0},
 }
 SETTING = {"size": "micro", "device": "", "arms": ""}
 FIELDS = {field.name for field in fields(Finding)}
@@ -96,7 +97,7 @@ def test_one_counterexample_refutes_a_claim_without_exceptions():
         finding("refuted", data=("multi30k",)),
     ]
     result = headline(findings, universal=True)
-    assert (result.word, result.universal) == ("refuted", True)
+    assert (result.word, bool(result.reason)) == ("refuted", True)
     assert headline([SUPPORTED], universal=True).word == "supported"
     undecided = [finding(), finding("inconclusive", size="six layers")]
     assert headline(undecided, universal=True).word == "undecided"
@@ -237,12 +238,33 @@ def test_a_part_of_a_claim_without_a_verdict_leaves_it_undecided():
     assert (nothing.word, limits(nothing)) == ("not tested", ["Everything is missing."])
 
 
-def test_an_undecided_claim_shows_how_many_settings_have_a_verdict():
-    findings = [finding(), finding(**LONG), finding("inconclusive", size="six layers")]
-    undecided = headline([*findings, finding(size="eight layers")])
-    assert sorted(undecided.settings) == ["inconclusive", "supported", "supported"]
-    assert "2 supported" in answer_of(undecided)
+SMALL = {"grade": "direction only"}
+
+
+@pytest.mark.parametrize(
+    ("findings", "same"),
+    [
+        ([finding(**SMALL), finding(size="six layers", **SMALL)], True),
+        ([finding(corrected="inconclusive")], True),
+        ([finding(**SMALL), finding(size="six layers")], False),
+        ([finding(**SMALL), finding("inconclusive", size="six layers")], False),
+        ([finding("inconclusive", replication=again("supported", 0.02, 2.0, (1.0, 3.0)))], False),
+    ],
+)
+def test_a_headline_has_the_grade_on_which_all_verdicts_agree(findings, same):
+    result = headline(findings)
+    assert (answer_of(result) != result.word) == same
     assert answer_of(headline([SUPPORTED])) == "supported"
+
+
+def test_a_claim_in_a_list_shows_the_tested_sentences_and_their_answers():
+    claims = read_claims()[:2]
+    other = finding("inconclusive", statement="Another sentence.", data=("multi30k",))
+    first, *parts, last = map(str, lines([Entry(claims[0], (SUPPORTED, other)), Entry(claims[1])]))
+    assert claims[0].statement in first and claims[1].statement in last
+    undecided, overruled = parts
+    assert "Undecided" in undecided and "Another sentence" in undecided
+    assert "Supported" in overruled and PLAIN in overruled
 
 
 def test_a_missing_reading_has_no_verdict():
@@ -282,4 +304,4 @@ def test_an_exploratory_counterexample_does_not_refute():
     assert headline(verdicts, universal=True).word == "refuted"
     verdicts = [SUPPORTED, finding("refuted", exploratory=True, **exact)]
     result = headline(verdicts, universal=True)
-    assert (result.word, result.exploratory) == ("mixed", False)
+    assert result.word == "mixed"

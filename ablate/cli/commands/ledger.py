@@ -1,8 +1,8 @@
 """Show the claims of the catalogue, with the answers of the experiments.
 
-Without a filter, count the answers to the claims of each subject. With words or filters, print a
-line for each claim that matches all of them; for a single claim, the size of each effect and the
-report, too.
+Answer common questions, and count the answers to the claims of each subject. With words or filters,
+print the questions and the claims that match all of them; for a single claim, the size of each
+effect and the report, too.
 
 example:
   ablate ledger
@@ -47,7 +47,8 @@ def run(arguments: argparse.Namespace) -> None:
 
     from ablate.config import catalogue_root
     from ablate.errors import make_console
-    from ablate.ledger.text import lines, pick, read_entries, subjects, summary
+    from ablate.ledger.text import lines, pick, questions, read_entries, subjects, summary
+    from ablate.phrases import listed
 
     folder = arguments.experiments or catalogue_root()
     if not folder:
@@ -56,12 +57,17 @@ def run(arguments: argparse.Namespace) -> None:
     if not entries:
         return
     picked = pick(entries, arguments.state, arguments.words)
-    if not picked:
-        asked = " and ".join(filter(None, [*arguments.words, arguments.state]))
-        raise UserError(f"no claim of {len(entries)} matches {asked}; give fewer words")
+    answered = [] if arguments.state else [*questions(entries, arguments.words)]
+    if not picked and not answered:
+        missing = [word for word in arguments.words if not pick(entries, None, [word])]
+        asked = missing or [*arguments.words, *filter(None, [arguments.state])]
+        conditions = listed(asked, "or" if missing else "and")
+        raise UserError(f"no claim of {len(entries)} has {conditions}; give other or fewer words")
     console = make_console()
-    listed = bool(arguments.state or arguments.words or arguments.all)
-    for line in lines(picked) if listed else subjects(entries):
+    for question, answer, *ids in answered:
+        console.print(Text.assemble((question, "bold"), f" {answer} [{', '.join(ids)}]\n"))
+    filtered = bool(arguments.state or arguments.words or arguments.all)
+    for line in lines(picked) if filtered else subjects(entries):
         console.print(line, soft_wrap=True)
     console.print()
     if len(picked) > 1:
