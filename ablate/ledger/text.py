@@ -271,6 +271,6 @@ def summary(shown: list[Entry], entries: list[Entry]) -> Iterator[str]:
         decided = [finding for finding in tested if finding.verdict != INCONCLUSIVE]
         remaining = sum(finding.corrected == finding.verdict for finding in decided)
         yield from dict.fromkeys(entry.gone[0] for entry in entries if entry.gone)
-        decisive = f"{remaining} of {len(decided)} decided verdicts"
-        yield f"{decisive} hold after Holm's correction for all tests; the others may be chance"
+        decisive = f"{remaining} of {len(decided)} decided verdicts hold when corrected for"
+        yield f"{decisive} the number of all tests (Holm); the others may be chance."
     yield f"{len(shown)} of {len(entries)} claims: {_joined(count(shown))}"

@@ -3,10 +3,10 @@
 In a replication, the question, the rule and the plan are the same. All random numbers are new. The
 new runs are not pooled with the old runs. The outcomes for a claim are:
 
-    reproduced      the same verdict; if supported, at least the same grade
-    weaker          the same verdict with a lower grade; or undecided, while the two effects agree
-    not reproduced  another verdict; or undecided, while the effects do not agree
-    open            there was no verdict to reproduce
+    reproduced         the same verdict; if supported, at least the same grade
+    partly reproduced  the same verdict with a lower grade; or undecided, while the effects agree
+    not reproduced     another verdict; or undecided, while the effects do not agree
+    open               there was no verdict to reproduce
 
 Two effects agree if they differ by no more than the root of the sum of the squared half-widths of
 their intervals. This root is the half-width of an interval for the difference of two independent
@@ -42,12 +42,12 @@ from ablate.verdict.types import (
 AnEntry = TypeVar("AnEntry", bound=Entry)
 RULE = (  # the rule in words, for pages
     "Reproduced: the fresh seeds alone give the same answer, and a supported claim has at least "
-    'the same grade ("large enough to matter" is a higher grade than "direction only"). Weaker: '
-    "the answer is the same with a lower grade, or it is undecided although the two effects differ "
-    "by no more than the root of the sum of the squared half-widths of their intervals. Not "
-    "reproduced: every other outcome. Open: the first answer was undecided."
+    'the same grade ("large enough to matter" is a higher grade than "direction only"). '
+    "Partly reproduced: the answer is the same with a lower grade, or it is undecided although the "
+    "two effects differ by no more than the root of the sum of the squared half-widths of their "
+    "intervals. Not reproduced: every other outcome. Open: the first answer was undecided."
 )
-REPRODUCED, WEAKER, LOST, OPEN = "reproduced", "weaker", "not reproduced", "open"
+REPRODUCED, PARTLY, LOST, OPEN = "reproduced", "partly reproduced", "not reproduced", "open"
 RESULT = "contest.json"  # the results on new seeds, stored beside the original verdict
 SAME = 1e-6  # relative difference up to which effects are equal, as verdict.json has fewer digits
 Estimated = tuple[float, tuple[float, float]]  # an effect, and the ends of its interval
@@ -107,7 +107,8 @@ def is_short(claim: Entry) -> bool:
 
 
 def replication(first: "Entry | Short", fresh: "Entry | Short") -> str:
-    """Return the outcome of a replication: "reproduced", "weaker", "not reproduced" or "open".
+    """Return the outcome of a replication: "reproduced", "partly reproduced", "not reproduced" or
+    "open".
 
     Args:
         first: the claim in the original verdict.
@@ -118,8 +119,8 @@ def replication(first: "Entry | Short", fresh: "Entry | Short") -> str:
     if fresh["verdict"] == first["verdict"]:
         graded = fresh["verdict"] == SUPPORTED
         lower = graded and GRADES.index(fresh["grade"]) < GRADES.index(first["grade"])
-        return WEAKER if lower else REPRODUCED
-    return WEAKER if fresh["verdict"] == INCONCLUSIVE and agree(first, fresh) else LOST
+        return PARTLY if lower else REPRODUCED
+    return PARTLY if fresh["verdict"] == INCONCLUSIVE and agree(first, fresh) else LOST
 
 
 def agree(first: "Entry | Short", fresh: "Entry | Short") -> bool:

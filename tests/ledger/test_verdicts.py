@@ -82,11 +82,14 @@ def test_what_fresh_seeds_said_is_told_and_is_no_verdict_of_its_own(ledger, verd
     first = json.loads((folders / "experiments/study/verdict.json").read_text())["claims"][0]
     fresh = {**first, "verdict": "inconclusive"}
     claim = {"id": CLAIM, "statement": first["statement"], "reading": "", "exploratory": False}
-    replication = {**claim, "replication": "weaker", "first": first, "fresh": fresh}
+    replication = {**claim, "replication": "partly reproduced", "first": first, "fresh": fresh}
     contest = folders / "experiments/study/contest.json"
     contest.write_text(json.dumps({"claims": [replication]}))
     (finding,) = ledger()[CLAIM].findings
-    assert (finding.verdict, finding.replication["replication"]) == ("supported", "weaker")
+    assert (finding.verdict, finding.replication["replication"]) == (
+        "supported",
+        "partly reproduced",
+    )
 
 
 @pytest.mark.parametrize(("metric", "trained"), [("steps", True), ("probe/count", False)])

@@ -73,7 +73,7 @@ def asked_again(made, word, **changes):
 
 
 def test_what_fresh_seeds_said_stands_beside_the_first_verdict(report, evidence):
-    text = report(contest=[asked_again(evidence(), "weaker")])
-    assert "Fresh seeds: **WEAKER**. " in text.partition("## How it was measured")[0]
+    text = report(contest=[asked_again(evidence(), "partly reproduced")])
+    assert "Fresh seeds: **PARTLY REPRODUCED**. " in text.partition("## How it was measured")[0]
     assert "Not reproduced: every other outcome" in text
     assert "Fresh seeds" not in report()

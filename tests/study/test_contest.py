@@ -23,10 +23,10 @@ CLEAR = entry("supported", "large enough to matter")
     ("first", "fresh", "word"),
     [
         (CLEAR, entry("supported", "large enough to matter", 9.0), "reproduced"),
-        (CLEAR, entry("supported", "direction only"), "weaker"),
+        (CLEAR, entry("supported", "direction only"), "partly reproduced"),
         (entry("supported", "direction only"), CLEAR, "reproduced"),
         (CLEAR, entry("refuted"), "not reproduced"),
-        (CLEAR, entry("inconclusive", effect=1.0, interval=(-1.0, 3.0)), "weaker"),
+        (CLEAR, entry("inconclusive", effect=1.0, interval=(-1.0, 3.0)), "partly reproduced"),
         (CLEAR, entry("inconclusive", effect=0.5, interval=(-1.0, 2.0)), "not reproduced"),
         (CLEAR, entry("inconclusive", effect=None, interval=None), "not reproduced"),
         (entry("inconclusive"), CLEAR, "open"),

@@ -33,7 +33,7 @@ def add_arguments(parser: Parser) -> None:
         help="beginnings of words that a claim, its document and its experiments have; or its id",
     )
     parser.add_argument("--all", action="store_true", help="list every claim")
-    parser.add_key("state", "claims with this headline", one_of(*STATES))
+    parser.add_key("state", "claims with this answer", one_of(*STATES))
     parser.add_key("experiments", "folder of verdicts, instead of the catalogue", FOLDER)
 
 
