@@ -39,7 +39,7 @@ OPENINGS = {  # by verdict and grade; by kind and verdict, where a kind has its 
     "equivalence supported": "Supported: no difference that matters",
     "equivalence refuted": "Refuted: the difference is larger than the claim allows",
     "non_inferiority supported": "Supported: not worse by an amount that matters",
-    "non_inferiority refuted": "Refuted: the loss is larger than the claim allows",
+    "non_inferiority refuted": "Refuted: worse by more than the claim allows",
 }
 NEITHER = ": these runs neither support nor refute this claim"  # else it reads like a result
 STATEMENTS = {  # of claims about a table of runs
