@@ -215,13 +215,13 @@ def _answer(finding: Finding) -> str:
 
 
 def _tests(entry: Entry) -> Iterator[str]:
-    """Yield a line for each answer and tested sentence, with its experiments; no line for a single
-    answer to the sentence of the claim itself.
+    """Yield a line for each answer and tested sentence, with its experiments, and its corpus if
+    real text overrules other corpora; no line for a single answer to the claim's own sentence.
     """
     tests: dict[tuple[str, str], dict[str, None]] = {}
     for finding in entry.headline.deciding + entry.headline.overruled:
-        artificial = "On an artificial language: " * (finding in entry.headline.overruled)
-        key = artificial + _answer(finding), entry.sentence_of(finding)
+        place = f"On {finding.place}: " if entry.headline.overruled and finding.place else ""
+        key = place + _answer(finding), entry.sentence_of(finding)
         tests.setdefault(key, {})[finding.experiment] = None
     if entry.headline.missing or [sentence for _, sentence in tests] != [""]:
         for (answer, sentence), experiments in tests.items():
