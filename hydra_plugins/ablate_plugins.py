@@ -22,7 +22,7 @@ from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
 from ablate.config import catalogue_folders, search_catalogue
-from ablate.config.screen import FACTOR, is_combinations, variants
+from ablate.config.screen import FACTOR, is_combinations, swept_values, variants
 from ablate.errors import UserError
 
 
@@ -112,7 +112,6 @@ class AblateSweeper(basic_sweeper.BasicSweeper):
         from ablate.sweep.begin import begin
 
         begin(self.config)
-        self.params = self.config.hydra.sweeper.params or {}  # a screen has set them
         return super().sweep(arguments)
 
     def split_arguments(  # type: ignore[override]
@@ -167,6 +166,10 @@ class AblateSweeper(basic_sweeper.BasicSweeper):
         parser = OverridesParser.create(config_loader=self.hydra_context.config_loader)
         given = parser.parse_overrides([*self._parse_config(), *arguments])
         return [list(job) for batch in self.split_arguments(given, None) for job in batch]
+
+    def _parse_config(self) -> list[str]:
+        assert self.config is not None
+        return [f"{key}={values}" for key, values in swept_values(self.config).items()]
 
     def validate_batch_is_legal(self, batch: Sequence[Sequence[str]]) -> None:
         """Do nothing, because the launcher checks the jobs.

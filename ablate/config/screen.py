@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from omegaconf import DictConfig, OmegaConf, open_dict, read_write
+from omegaconf import DictConfig, OmegaConf, read_write
 
 from ablate.errors import UserError, name_hint
 
@@ -58,8 +58,7 @@ def expand(config: DictConfig) -> None:
     the config is changed in place.
 
     The study gets the factor `variant`, a claim for each variant, and the list of the changed keys.
-    A sweep gets the values of `variant` and the seeds. A config without a screen, or with a screen
-    that was expanded before, is not changed.
+    A config without a screen, or with a screen that was expanded before, is not changed.
 
     Raises:
         UserError: a variant has no change or a reserved name, or `claims` names no variant.
@@ -85,7 +84,6 @@ def expand(config: DictConfig) -> None:
         with read_write(config):
             study.merge_with({"factors": [FACTOR], "nuisance": nuisance, "claims": claims})
             study.baseline_seeds = _baseline_seeds(study, len(changes))
-    _sweep(config, changes)
 
 
 def _baseline_seeds(study: DictConfig, variants: int) -> int | None:
@@ -101,15 +99,17 @@ def _baseline_seeds(study: DictConfig, variants: int) -> int | None:
     return planned if planned > study.seeds else None
 
 
-def _sweep(config: DictConfig, changes: Iterable[str]) -> None:
-    """Let a sweep run all variants and seeds, unless the experiment sets other values."""
-    if OmegaConf.select(config, "hydra.sweeper") is None:
-        return
-    with read_write(config), read_write(config.hydra), open_dict(config):
-        params = config.hydra.sweeper.params
-        given: Any = OmegaConf.to_container(params, resolve=False) if params else {}
-        usual = {FACTOR: ",".join((BASELINE, *changes)), "seed": REPLICATES}
-        config.hydra.sweeper.params = {**usual, **given}
+def swept_values(config: DictConfig) -> DictConfig:
+    """Return the values that the experiment file of a sweep sweeps by key: all variants and seeds
+    of a screen, unless the file sets others.
+
+    Hydra 1.4 refuses a sweep whose `hydra.sweeper` was changed, so they are not written there.
+    """
+    params = config.hydra.sweeper.params
+    given: Any = OmegaConf.to_container(params, resolve=False) if params else {}
+    screen = OmegaConf.select(config, "study.screen")
+    usual = {FACTOR: ",".join((BASELINE, *variants(config))), "seed": REPLICATES} if screen else {}
+    return OmegaConf.create({**usual, **given}, parent=config)
 
 
 def _check(changes: Mapping[str, Mapping[str, object]], screen: DictConfig) -> None:

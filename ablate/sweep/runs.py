@@ -35,7 +35,7 @@ from ablate.config import CONF, is_below, place
 from ablate.config.check import check_groups, check_study_keys
 from ablate.config.labels import arm_label
 from ablate.config.limits import check_words
-from ablate.config.screen import BASELINE, FACTOR, check_name, expand
+from ablate.config.screen import BASELINE, FACTOR, check_name, expand, swept_values
 from ablate.config.settle import SHORT, settle
 from ablate.config.study import Study
 from ablate.errors import UserError
@@ -142,7 +142,7 @@ def planned_seeds(config: DictConfig) -> list[int]:
     """Return the seeds that the experiment file plans, even if the command selects other seeds; []
     if the file plans none.
     """
-    planned = OmegaConf.select(config, "hydra.sweeper.params.seed")
+    planned = swept_values(config).get("seed")
     if planned is None:
         return []
     (override,) = OverridesParser.create().parse_overrides([f"seed={planned}"])

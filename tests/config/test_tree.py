@@ -11,7 +11,7 @@ from omegaconf import OmegaConf, open_dict
 
 from ablate.config import CONF, option_file, option_folders
 from ablate.config.check import check
-from ablate.config.screen import expand
+from ablate.config.screen import expand, swept_values
 from ablate.sweep.cell import plain_study
 from ablate.verdict.conclude import check_study
 
@@ -86,8 +86,10 @@ def experiment(request, compose):
     """Name, config and swept levels of an experiment."""
     config = compose(f"+experiment={request.param}", hydra_node=True)
     expand(config)  # the study of a screen
+    levels = _swept(swept_values(config))
     with open_dict(config):
-        return request.param, config, _swept(config.pop("hydra").sweeper.params)
+        del config.hydra
+    return request.param, config, levels
 
 
 def test_every_experiment_names_itself_and_options_that_exist():

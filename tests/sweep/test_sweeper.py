@@ -13,8 +13,8 @@ SCREEN = {"study": {"screen": {"variants": {"rms": {"model/norm": "rms_norm"}}}}
 def jobs_of(*words, params=None, config=None):
     # an earlier import of the class has an outdated base, because Hydra imports its plugins anew
     kinds = {kind.__name__: kind for kind in Plugins.instance().discover(Sweeper)}
-    sweeper = kinds["AblateSweeper"](max_batch_size=None, params=params)
-    sweeper.config = OmegaConf.create(config or {})
+    sweeper = kinds["AblateSweeper"](max_batch_size=None)
+    sweeper.config = OmegaConf.create({"hydra": {"sweeper": {"params": params}}, **(config or {})})
     sweeper.hydra_context = SimpleNamespace(config_loader=None)
     return sweeper.jobs(words)
 
@@ -26,8 +26,8 @@ def test_values_with_two_pluses_replace_the_values_of_the_experiment(key):
 
 @pytest.mark.parametrize("word", ["variant=rms", "variant='rms'", "++variant=rms"])
 def test_a_variant_brings_its_overrides_however_it_is_written(word):
-    (job,) = jobs_of(word, params={"variant": "baseline,rms"}, config=SCREEN)
-    assert job == [word.lstrip("+"), "model/norm=rms_norm"]
+    (job,) = jobs_of(word, params={"variant": "baseline,rms", "seed": 0}, config=SCREEN)
+    assert sorted(job) == ["model/norm=rms_norm", "seed=0", word.lstrip("+")]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import pytest
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.singleton import Singleton
+from hydra.types import RunMode
 from omegaconf import OmegaConf, open_dict
 
 from ablate.record.results import levels, say
@@ -17,7 +18,7 @@ def composed(compose):
     def go(*overrides, mode="MULTIRUN"):
         config = compose(*overrides, hydra_node=True)
         with open_dict(config):
-            config.hydra.mode = mode
+            config.hydra.mode = RunMode[mode]
         HydraConfig.instance().set_config(config)
         OmegaConf.set_readonly(config, False)
         with open_dict(config):
