@@ -180,8 +180,9 @@ def folders_sought_once():
     sought = functools.cache(lambda path, group: is_group(FileConfigSource("", path), group))
     described = functools.cache(lambda **of: OmegaConf.structured(ConfigSourceInfo(**of)))
 
-    def seek_once(self, group):
-        return sought(self.path, group) if self.path.startswith(fixed) else is_group(self, group)
+    def seek_once(self, config_path):  # Hydra 1.4 names the argument
+        known = self.path.startswith(fixed)
+        return sought(self.path, config_path) if known else is_group(self, config_path)
 
     def exists_once(self, config_path):
         key = place(self), config_path
