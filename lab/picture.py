@@ -44,7 +44,7 @@ def picture() -> Figure:
 def _draw_training(axes: Axes, evidence: Evidence, claim: Entry) -> None:
     """Draw the validation score of both arms during training, with the name of each arm."""
     names = {arm_label(claim[side]): claim[side] for side in SIDES}
-    styles = line_styles(names, evidence.runs)
+    styles = line_styles(evidence.runs, names)
     for name, arm in names.items():
         levels = arm | claim["where"]
         runs = (run for run in evidence.runs if levels.items() <= run["levels"].items())

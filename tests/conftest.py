@@ -408,7 +408,7 @@ def here(monkeypatch):
     """Let the runs of a sweep happen in this process, and draw no figures of its report."""
     run_cells_here(monkeypatch)
     monkeypatch.setattr("ablate.report.write.Figure.picture", None)
-    monkeypatch.setattr("ablate.report.write.svg", lambda picture: "<svg/>\n")
+    monkeypatch.setattr("ablate.report.draw.svg", lambda picture: "<svg/>\n")
 
 
 def run_cells_here(patch):

@@ -1,14 +1,15 @@
 """Compute the power of a study's claims for several numbers of seeds, before any run.
 
 The variation between runs comes from an earlier sweep of the same arms in the same setting. Without
-such a sweep, all arms are assumed to vary alike, and effects are in standard deviations: of the
-difference that a claim is about, with one run of each arm. With several claims, each claim is
-planned at alpha divided by their number, the first step of Holm's correction, so the estimate is
-conservative.
+such a sweep, all arms are assumed to vary alike, by a standard deviation that the user states. If
+none is stated, effects are in standard deviations: of the difference that a claim is about, with
+one run of each arm. With several claims, each claim is planned at alpha divided by their number,
+the first step of Holm's correction, so the estimate is conservative.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ablate.config.screen import BASELINE, FACTOR
 from ablate.config.study import Claim
@@ -21,15 +22,16 @@ from ablate.plan.plan import Plan, aligned
 from ablate.stats.corrections import ONCE
 from ablate.stats.estimate import Estimate
 from ablate.stats.moderated import FEWEST_ARMS
-from ablate.stats.power import PlannedNoise
+from ablate.stats.power import CORRELATION, PlannedNoise
 from ablate.stats.rates import Rates
+from ablate.verdict.caveats import of_rates
 from ablate.verdict.contrast import contrast
 from ablate.verdict.kinds import kind_of
 from ablate.verdict.sides import sides
 from ablate.verdict.types import SUPPORTED
+from ablate.words.reasons import sentence
 
 SEEDS = (4, 8, 16, 32)  # numbers of seeds, beside the planned one, for which effects are shown
-UNKNOWN = Estimate(0.0, 2, 0, 1.0, 0.0, skewness=0.0)  # one standard deviation of the difference
 STANDARD = "standard deviations"
 HUGE = 4  # standard deviations; hardly any change of a model has so large an effect
 RATE = "proportion of failed runs"
@@ -54,51 +56,68 @@ class Sensitivity:
     seeds_needed: int | None
 
 
-def sensitivities_of(plan: Plan) -> list[Sensitivity]:
+def sensitivities_of(plan: Plan, deviation: float = 0.0) -> list[Sensitivity]:
     """Return the effects that a planned sweep can detect, for each of its claims.
 
     Exact claims have no power. The list is empty if the sweep has no study, or runs only a part of
     one, which has no verdict.
+
+    Args:
+        plan: the planned sweep.
+        deviation: assumed standard deviation of the runs of an arm, in the metric of the first
+            claim; 0 if it is unknown.
     """
     study = plan.sweep.study
     if study is None or plan.sweep.is_part or study.get("design"):
         return []
     claims = [claim for claim in study["claims"] if claim["kind"] != "exact"]
-    return [_sensitivity(claim, plan, claim["alpha"] / len(claims)) for claim in claims]
+    return [_sensitivity(claim, plan, claims, deviation) for claim in claims]
 
 
-def _sensitivity(claim: Claim, plan: Plan, alpha: float) -> Sensitivity:
+def _sensitivity(claim: Claim, plan: Plan, claims: list[Claim], deviation: float) -> Sensitivity:
+    alpha, stated = claim["alpha"] / len(claims), claim["metric"] == claims[0]["metric"]
     kind, seeds = kind_of(claim), sorted({*SEEDS, plan.seeds} - {1})
+    arms, axis = _numbers_of_arms(claim, plan), metric_of(claim["metric"]).axis
+    noise: dict[int, Any]
     if claim["metric"] in UNSTABLE:
-        rates = {n: _rates(claim, plan, n) for n in seeds}
-        detectable = {n: kind.detectable(claim, rates[n], alpha) for n in seeds}
-        needed = kind.seeds_needed(claim, rates[seeds[0]], alpha).get(SUPPORTED)
-        return Sensitivity(claim, detectable, RATE, needed["seeds"] if needed else None)
-    noise = (measured := _measured(claim, plan)) or _assumed_noise(claim, plan)
-    detectable = {n: kind.detectable(claim, noise, alpha, n) for n in seeds}
-    if measured is None:
-        return Sensitivity(claim, detectable, STANDARD, None)
-    needed = kind.seeds_needed(claim, measured, alpha).get(SUPPORTED)
-    unit = metric_of(claim["metric"]).axis
+        unit, noise = RATE, {n: Rates(0, n * arms[0], 0, n * arms[1]) for n in seeds}
+    elif measured := _measured(claim, plan):
+        unit, noise = f"{axis}, noise measured", dict.fromkeys(seeds, measured)
+    elif deviation and stated and claim["kind"] != "trend":
+        variance, unit = sum(deviation**2 / n for n in arms), f"{axis}, noise assumed"
+        noise = dict.fromkeys(seeds, _assumed(claim, plan, variance * (1 - CORRELATION)))
+    else:
+        unit, noise = STANDARD, dict.fromkeys(seeds, _assumed(claim, plan, 1.0))
+    detectable = {n: kind.detectable(claim, noise[n], alpha, n) for n in seeds}
+    planned = {} if unit == STANDARD else kind.seeds_needed(claim, noise[seeds[0]], alpha)
+    needed = planned.get(SUPPORTED)
     return Sensitivity(claim, detectable, unit, needed["seeds"] if needed else None)
 
 
-def _assumed_noise(claim: Claim, plan: Plan) -> Estimate | PlannedNoise:
-    """Return the noise to assume for a claim without an earlier sweep."""
+def _assumed(claim: Claim, plan: Plan, variance: float) -> Estimate | PlannedNoise:
+    """Return the noise to assume for a claim without an earlier sweep; `variance` is that of the
+    difference that the claim is about, with one run of each arm.
+    """
     study, arms = plan.sweep.study, len(plan.stages[1])
     if study is None or arms < FEWEST_ARMS:
-        return UNKNOWN
+        return Estimate(0.0, 2, 0, variance, 0.0, skewness=0.0)
     further = study.get("baseline_seeds") if claim["baseline"] == {FACTOR: BASELINE} else None
-    return PlannedNoise(arms, (further or study["seeds"]) / study["seeds"])
+    return PlannedNoise(arms, (further or study["seeds"]) / study["seeds"], variance)
 
 
-def _rates(claim: Claim, plan: Plan, seeds: int) -> Rates:
-    """Return the numbers of runs on both sides of a claim about failed runs, without a failure."""
+def _numbers_of_arms(claim: Claim, plan: Plan) -> list[int]:
+    """Return the number of planned arms on each side of a claim."""
     run = {"status": "finished", "metrics": {}, "identity": "", "seed": 0}
     runs = [{**run, "levels": arm.levels} for arm in plan.stages[1]]
     planned = Evidence.synthetic(plan.sweep.study or {}, runs)
-    first, second = (seeds * len(side.all_runs) for side in sides(claim, planned)[:2])
-    return Rates(0, first, 0, second)
+    return [len(side.all_runs) for side in sides(claim, planned)]
+
+
+def untuned_rates(plan: Plan) -> list[str]:
+    """Return the caveat that a study does not tune its learning rates, if that is so."""
+    arms = (cell.arm for cell in plan.sweep.cells if cell.arm.probe is None)
+    rates = {arm.optimizer.get("lr") for arm in arms} - {None}
+    return [sentence(each) for each in of_rates(plan.sweep.study or {}, rates)]
 
 
 def _measured(claim: Claim, plan: Plan) -> Estimate | None:
@@ -117,12 +136,13 @@ def _measured(claim: Claim, plan: Plan) -> Estimate | None:
     return replace(estimate, effect=0.0, looks=ONCE) if estimate.error > 0 else None
 
 
-def power_table(sensitivities: Sequence[Sensitivity]) -> list[str]:
+def power_table(sensitivities: Sequence[Sensitivity], seeds: int) -> list[str]:
     """Return the lines of the power table: for each claim, the smallest effect that each number of
     seeds detects.
 
     The last column is the number of seeds that the claim needs, if it is known. Claims with equal
-    values share a line.
+    values share a line. Sentences below the table explain standard deviations, and warn if the
+    planned number of seeds could show only an effect that no experiment has.
     """
     alike: dict[tuple[str, ...], list[str]] = {}
     for each in sensitivities:
@@ -134,20 +154,16 @@ def power_table(sensitivities: Sequence[Sensitivity]) -> list[str]:
     for values, (first, *more) in alike.items():
         rows.append((f"{first} and {len(more)} more" if more else first, *values))
     lines = aligned(rows)
-    if any(each.unit == STANDARD for each in sensitivities):
+    effects = [each.detectable.get(seeds) for each in sensitivities if each.unit == STANDARD]
+    if effects:
         lines.append(
             "How much runs vary is not known from a sweep of this name and setting in which all "
-            "arms learned, so the unit is the standard deviation of the difference for one seed."
+            "arms learned, so the unit is the standard deviation of the difference for one seed. "
+            "With noise=X, the standard deviation of the runs of an arm, it is that of the metric."
+        )
+    if effects and all(effect is None or effect >= HUGE for effect in effects):
+        lines.append(
+            f"{counted(seeds, 'seed')} will probably decide nothing: even a difference of {HUGE} "
+            "standard deviations would stay undecided. Plan more seeds before you train."
         )
     return lines
-
-
-def too_few(seeds: int, sensitivities: Sequence[Sensitivity]) -> list[str]:
-    """Return a warning if so few seeds could show only an effect that no experiment has."""
-    effects = [each.detectable.get(seeds) for each in sensitivities if each.unit == STANDARD]
-    if not effects or any(effect is not None and effect < HUGE for effect in effects):
-        return []
-    return [
-        f"{counted(seeds, 'seed')} will probably decide nothing: even a difference of {HUGE} "
-        "standard deviations would stay undecided. Plan more seeds before you train."
-    ]

@@ -8,7 +8,6 @@ stays text in the SVG file.
 import io
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from statistics import fmean, median
@@ -24,7 +23,7 @@ from pandas import DataFrame, Series
 
 from ablate.config.labels import arm_label, factor_label
 from ablate.config.study import Levels, Screen
-from ablate.evidence.outcome import CHANGED, Curve, Run
+from ablate.evidence.outcome import CHANGED, Curve, Run, by_label
 from ablate.metric import metric_of
 from ablate.phrases import MARKS, grouped
 from ablate.stats.means import t_quantile
@@ -70,19 +69,20 @@ style = partial(matplotlib.style.context, STYLE, after_reset=True)
 Curves = Mapping[str, Mapping[int, Curve]]  # by arm and seed
 # for each line and level, the values of all seeds
 Points = dict[str, dict[float | str, list[float]]]
-Styles = dict[str, dict[str, Any]]  # colour and line style of each line, by its label
+Styles = dict[str, dict[str, Any]]  # label, colour and line style of each line, by its label
 
 
-def line_styles(lines: Mapping[str, Levels], runs: Sequence[Run]) -> Styles:
-    """Return the colour and the line style of each line of a figure.
+def line_styles(runs: list[Run], lines: Mapping[str, Levels] | None = None) -> Styles:
+    """Return the colour and the line style of each line of a figure, with its label.
 
     An option has the same colour in all figures of a study: the colour of a line is that of the
     first option of its arm. Lines of the same colour differ in line style.
 
     Args:
-        lines: levels of the arm of each line, by the label of the line.
         runs: all runs of the study.
+        lines: levels of the arm of each line, by the label of the line; None for all arms.
     """
+    lines = lines or {label: members[0]["levels"] for label, members in by_label(runs).items()}
     factors, levels = runs[0]["levels"], [run["levels"] for run in runs]
     options = dict.fromkeys((key, str(each.get(key))) for key in factors for each in levels)
     numbers = {option: number for number, option in enumerate(options)}
@@ -90,13 +90,13 @@ def line_styles(lines: Mapping[str, Levels], runs: Sequence[Run]) -> Styles:
         label: min((numbers.get((key, str(level)), 0) for key, level in arm.items()), default=0)
         for label, arm in lines.items()
     }
-    used, styles, apart = Counter[tuple[int, int]](), Styles(), len({*firsts.values()})
+    used, styles, apart = list[tuple[int, int]](), Styles(), len({*firsts.values()})
     for label, first in firsts.items():
         colour = first % 6
-        wanted = first + apart * sum(used[colour, line] for line in range(6))
-        line = min(range(6), key=lambda line: (used[colour, line], (line - wanted) % 6))
-        used[colour, line] += 1
-        styles[label] = {"color": ARM_COLOURS[colour], "linestyle": LINES[line]}
+        wanted = first + apart * sum(other == colour for other, _ in used)
+        line = min(range(6), key=lambda line: (used.count((colour, line)), (line - wanted) % 6))
+        used.append((colour, line))
+        styles[label] = {"label": label, "color": ARM_COLOURS[colour], "linestyle": LINES[line]}
     return styles
 
 
@@ -157,9 +157,8 @@ def draw_curves(curves: Curves, styles: Styles) -> Figure:
         for arm, by_seed in curves.items():
             seeds = curve_table(by_seed, metric)
             marker = "o" if len(seeds) == 1 else None  # a line of one point is invisible
-            mean, low, high = seeds.mean(axis=1), seeds.min(axis=1), seeds.max(axis=1)
-            axes.plot(seeds.index, mean, label=arm, marker=marker, **styles[arm])
-            colour = styles[arm]["color"]
+            (line,) = axes.plot(seeds.index, seeds.mean(axis=1), marker=marker, **styles[arm])
+            low, high, colour = seeds.min(axis=1), seeds.max(axis=1), line.get_color()
             axes.fill_between(seeds.index, low, high, color=colour, alpha=0.18, linewidth=0)
         axes.set(xlabel="optimiser steps", ylabel=metric_of(metric).axis.replace(" (", "\n("))
         least, most = axes.dataLim.intervaly
@@ -203,10 +202,9 @@ def draw_levels(
         aside = ASIDE * ((number + 0.5) / len(points) - 0.5)
         places = {x + aside: line[level] for x, level in enumerate(levels) if level in line}
         means = [(median if log else fmean)(values) for values in places.values()]
-        axes.plot([*places], means, label=name, **styles[name])
+        (drawn,) = axes.plot([*places], means, **styles[name])
         for x, values in places.items():
-            colour = styles[name]["color"]
-            axes.plot([x] * len(values), values, "o", color=colour, alpha=0.45, ms=4)
+            axes.plot([x] * len(values), values, "o", color=drawn.get_color(), alpha=0.45, ms=4)
     if log:
         log_y(axes)
     add_legend(axes)

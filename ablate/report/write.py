@@ -32,24 +32,7 @@ from ablate.metric import metric_of
 from ablate.phrases import code, grouped, interpretation, listed, percent, text
 from ablate.record.files import finite, seal, write_json, write_text
 from ablate.record.results import value_text
-from ablate.report import content
-from ablate.report.content import by_effect, named_metric
-from ablate.report.draw import (
-    Panel,
-    Points,
-    Row,
-    Styles,
-    draw_curves,
-    draw_effects,
-    draw_forest,
-    draw_gains,
-    draw_levels,
-    gain_row,
-    has_effect,
-    line_styles,
-    style,
-    svg,
-)
+from ablate.report import content, draw
 from ablate.verdict.conclude import LAYER, conclude
 from ablate.verdict.kinds import KINDS
 from ablate.verdict.stored import RULE, Replication, asked_again, at_each_budget, read_contest
@@ -108,7 +91,7 @@ class Figure(NamedTuple):
     @property
     def picture(self) -> Picture:
         """The drawn matplotlib figure."""
-        with style():
+        with draw.style():
             return self.draw()
 
 
@@ -132,7 +115,7 @@ def write_report(evidence: Evidence, folder: Path, verdict: Verdict | None = Non
     verdict = answer.with_words(json.loads(json.dumps(judged), parse_float=_rounded))
     drawn = list(figures(evidence, verdict))
     counted = track(drawn, "drawing figures", len(drawn))
-    pictures = {figure.name: svg(figure.picture) for figure in counted}
+    pictures = {figure.name: draw.svg(figure.picture) for figure in counted}
     report = markdown(evidence, verdict, drawn, read_contest(folder))
     write_json(folder / "verdict.json", seal(verdict))
     write_text(folder / "report.md", report)
@@ -199,7 +182,7 @@ def figures(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     """Yield the figures for which there are data, first the figures about the claims."""
     if result := verdict.get("combined"):  # other figures have a row for each recipe
         caption = COMBINED.format(level=percent(LEVEL))
-        yield Figure("combined", "answers", caption, partial(draw_forest, _combined(result)))
+        yield Figure("combined", "answers", caption, partial(draw.draw_forest, _combined(result)))
         yield from _asked(evidence)
         return
     yield from _effects(evidence, verdict)
@@ -209,29 +192,29 @@ def figures(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     yield from _runs(evidence, verdict)
 
 
-def _combined(result: Combined) -> list[Panel]:
+def _combined(result: Combined) -> list[draw.Panel]:
     """Return the panels of all effects of a study of combinations, and of the predicted gains."""
     axis, rows = metric_of(result["metric"]).axis, []
-    for change in by_effect(result):
+    for change in content.by_effect(result):
         if (effect := change["effect"]) is not None:
             half = change["half_width"]
             ends = () if half is None else (effect - half, effect + half)
-            rows.append(Row(arm_label(change["level"]), effect, ends))
+            rows.append(draw.Row(arm_label(change["level"]), effect, ends))
     return [
-        Panel(f"gain, {axis}", rows),
-        Panel(f"predicted gain, {axis}", expected_gains(result)),
+        draw.Panel(f"gain, {axis}", rows),
+        draw.Panel(f"predicted gain, {axis}", expected_gains(result)),
     ]
 
 
-def expected_gains(result: Combined) -> list[Row]:
+def expected_gains(result: Combined) -> list[draw.Row]:
     """Return the predicted gains of the best recipe, and without each of its largest changes, with
     their confidence intervals.
     """
     best = result["best"]
-    rows = [gain_row("the best recipe", best["gain"], best["error"], best["df"])]
+    rows = [draw.gain_row("the best recipe", best["gain"], best["error"], best["df"])]
     for part in best["parts"][:LARGEST]:
         name = f"without {arm_label(part['level'])}"
-        rows.append(gain_row(name, part["rest"], part["rest_error"], best["df"]))
+        rows.append(draw.gain_row(name, part["rest"], part["rest_error"], best["df"]))
     return rows
 
 
@@ -241,27 +224,27 @@ def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     rows = [_gain(claim, screen) if screen else None for claim in claims]
     if screen and (gains := [row for row in rows if row]):
         caption = GAINS.format(level=percent(1 - screen["alpha"]))
-        yield Figure("gains", "answers", caption, partial(draw_gains, gains, screen))
+        yield Figure("gains", "answers", caption, partial(draw.draw_gains, gains, screen))
     rest = [claim for claim, row in zip(claims, rows, strict=True) if row is None]
-    claims = [*filter(has_effect, at_each_budget(rest))]
+    claims = [*filter(draw.has_effect, at_each_budget(rest))]
     levels = dict.fromkeys(percent(1 - claim["alpha"]) for claim in claims)
     if claims:
         caption = EFFECTS.format(level=listed([*levels]))
-        yield Figure("effects", "answers", caption, partial(draw_effects, claims))
+        yield Figure("effects", "answers", caption, partial(draw.draw_effects, claims))
 
 
-def _gain(claim: Entry, screen: Screen) -> Row | None:
+def _gain(claim: Entry, screen: Screen) -> draw.Row | None:
     """Return the gain of a variant over the baseline; None if a claim does not compare them by the
     metric of the screen.
     """
     arms = [claim[side].get(FACTOR) for side in ("treatment", "baseline")]
-    if claim["metric"] != screen["metric"] or BASELINE not in arms or not has_effect(claim):
+    if claim["metric"] != screen["metric"] or BASELINE not in arms or not draw.has_effect(claim):
         return None
     is_loss = (claim["better"] != screen["better"]) != (arms[0] == BASELINE)
     sign = -1.0 if is_loss else 1.0
     ends = sorted(sign * end for end in claim["interval"] or ())
     name = arm_label({FACTOR: arms[arms[0] == BASELINE]})
-    return Row(name, sign * (claim["effect"] or 0.0), ends)
+    return draw.Row(name, sign * (claim["effect"] or 0.0), ends)
 
 
 def _trends(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
@@ -269,7 +252,7 @@ def _trends(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     trends = [x for x in verdict["claims"] if x["kind"] == "trend" and not x["minus"]]
     for number, claim in enumerate(trends, start=1):
         metric, over = claim["metric"], claim["over"]
-        caption = f"{named_metric(evidence, metric).title} by {factor_label(over)}."
+        caption = f"{content.named_metric(evidence, metric).title} by {factor_label(over)}."
         question = Shown(metric=metric, over=over, where=claim["where"], caption=caption)
         yield from _over_levels(evidence, question, f"trend-{number}")
 
@@ -282,8 +265,7 @@ def _asked(evidence: Evidence) -> Iterator[Figure]:
 
 
 def _over_levels(evidence: Evidence, asked: Shown, name: str) -> Iterator[Figure]:
-    metric, over, points = asked["metric"], asked["over"], Points()
-    lines: dict[str, Levels] = {}
+    metric, over, points, lines = asked["metric"], asked["over"], draw.Points(), dict[str, Levels]()
     for run in evidence.runs:
         shown = asked["where"].items() <= run["levels"].items()
         if shown and (score := _measured(run, metric)) is not None:
@@ -294,10 +276,11 @@ def _over_levels(evidence: Evidence, asked: Shown, name: str) -> Iterator[Figure
             key = level if number else option_name(over, level) or value_text(level)
             points.setdefault(line, {}).setdefault(key, []).append(score)
     if points:
-        styles = line_styles(lines, evidence.runs)
-        draw = partial(draw_levels, named_metric(evidence, metric).axis, over, points, styles)
+        styles = draw.line_styles(evidence.runs, lines)
+        axis = content.named_metric(evidence, metric).axis
         caption = LEVELS.format(caption=asked["caption"], centre="means")
-        yield Figure(name, "answers", caption, draw)
+        drawn = partial(draw.draw_levels, axis, over, points, styles)
+        yield Figure(name, "answers", caption, drawn)
 
 
 def _measured(run: Run, metric: str) -> float | None:
@@ -310,7 +293,7 @@ def _measured(run: Run, metric: str) -> float | None:
 
 def _over_layers(evidence: Evidence, asked: Shown, name: str) -> Iterator[Figure]:
     """Yield a figure of the gradient norms of all layers of each stack; norms of 0 are left out."""
-    stacks: dict[str, Points] = {}
+    stacks: dict[str, draw.Points] = {}
     for arm, runs in by_label(evidence.runs).items():
         shown = asked["where"].items() <= runs[0]["levels"].items()
         for key, norm in (each for run in runs if shown for each in run["metrics"].items()):
@@ -319,10 +302,10 @@ def _over_layers(evidence: Evidence, asked: Shown, name: str) -> Iterator[Figure
                 line.setdefault(int(layer[2]), []).append(norm)
     label = f"gradient norm, {asked['metric'].rpartition('/')[2]} step (L2)"
     caption = LEVELS.format(caption=asked["caption"], centre="medians")
-    styles = _styles_of_arms(evidence)
+    styles = draw.line_styles(evidence.runs)
     for stack, points in stacks.items():
-        draw = partial(draw_levels, label, f"{stack} layer", points, styles, log=True)
-        yield Figure(f"{name}-{stack}", "answers", f"{stack.capitalize()}: {caption}", draw)
+        drawn = partial(draw.draw_levels, label, f"{stack} layer", points, styles, log=True)
+        yield Figure(f"{name}-{stack}", "answers", f"{stack.capitalize()}: {caption}", drawn)
 
 
 def _runs(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
@@ -337,12 +320,12 @@ def _runs(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
             values = [(_measured(run, metric), run["status"]) for run in runs]
             points = [(x, "o" if y == "finished" else "x") for x, y in values if x is not None]
             mean = fmean(x for x, _ in points) if len(points) > 1 else None
-            rows.append(Row(arm, mean, marker="|", points=points))
+            rows.append(draw.Row(arm, mean, marker="|", points=points))
         if metric not in UNSTABLE and any(row.points for row in rows):
-            named = named_metric(evidence, metric)
-            draw = partial(draw_forest, [Panel(named.axis, rows, None)])
+            named = content.named_metric(evidence, metric)
+            drawn = partial(draw.draw_forest, [draw.Panel(named.axis, rows, None)])
             name = f"runs-{FOREIGN.sub('-', metric)}"
-            yield Figure(name, "runs", RUNS.format(name=named.name), draw)
+            yield Figure(name, "runs", RUNS.format(name=named.name), drawn)
 
 
 def _curves(evidence: Evidence) -> Iterator[Figure]:
@@ -353,10 +336,5 @@ def _curves(evidence: Evidence) -> Iterator[Figure]:
             curves[arm] = by_seed
     texts = texts_of_task(evidence.registration.get("components", {}))
     if curves:
-        draw = partial(draw_curves, curves, _styles_of_arms(evidence))
-        yield Figure("curves", "answers", CURVES.format(texts=texts), draw)
-
-
-def _styles_of_arms(evidence: Evidence) -> Styles:
-    arms = {label: runs[0]["levels"] for label, runs in by_label(evidence.runs).items()}
-    return line_styles(arms, evidence.runs)
+        drawn = partial(draw.draw_curves, curves, draw.line_styles(evidence.runs))
+        yield Figure("curves", "answers", CURVES.format(texts=texts), drawn)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ablate.config.labels import arm_label
-from ablate.config.study import Claim, Levels
+from ablate.config.study import Claim, Levels, Study
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import RATE
 from ablate.evidence.outcome import (
@@ -110,15 +110,19 @@ def _of_study(evidence: Evidence, judged: int, waiting: int) -> Iterator[Reason]
         yield reason("plan_changed", times=len(earlier))
     if waiting:
         yield reason("claims_wait", planned=judged + waiting, waiting=waiting)
-    rates = {run["rate"] for run in evidence.runs if "rate" in run}
+    yield from of_rates(evidence.study, {run["rate"] for run in evidence.runs if "rate" in run})
     if evidence.study.get("tune"):
         yield from _of_tuning(evidence)
-    elif rates and RATE not in evidence.study["factors"] and not evidence.study.get("design"):
-        yield reason("not_tuned", rates=sorted(rates))
     if match := evidence.study.get("match"):
         arms = by_label([run for run in evidence.runs if "matched" in run]).items()
         settings = {arm: runs[0]["matched"] for arm, runs in arms}
         yield reason("matched", by=match["by"], to=dict(match["to"]), arms=settings)
+
+
+def of_rates(study: Study, rates: set[float]) -> Iterator[Reason]:
+    """Yield a caveat on learning rates that a study neither tunes nor compares."""
+    if rates and not study.get("tune") and RATE not in study["factors"] and not study.get("design"):
+        yield reason("not_tuned", rates=sorted(rates))
 
 
 def _of_tuning(evidence: Evidence) -> Iterator[Reason]:

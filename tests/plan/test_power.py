@@ -8,14 +8,16 @@ from hydra.types import HydraContext
 from omegaconf import OmegaConf
 
 from ablate.evidence.folder import Evidence
+from ablate.evidence.outcome import reason
 from ablate.plan.plan import Arm, Plan
-from ablate.plan.power import power_table, sensitivities_of, too_few
+from ablate.plan.power import power_table, sensitivities_of, untuned_rates
 from ablate.stats.estimate import Estimate
-from ablate.stats.power import PlannedNoise
+from ablate.stats.power import CORRELATION, PlannedNoise
 from ablate.sweep.cell import Cell
 from ablate.sweep.compose import PlannedSweep
 from ablate.verdict.kinds import kind_of
 from ablate.verdict.types import LARGE
+from ablate.words.reasons import sentence
 from lab.calibration.moderation import moderated, power
 
 NO_CONTEXT = HydraContext(config_loader=Mock(), callbacks=Mock())
@@ -38,14 +40,14 @@ CLAIM = {
 
 @pytest.fixture
 def seen():
-    def planned(*claims, seeds=8, runs=()):
+    def planned(*claims, seeds=8, runs=(), deviation=0.0):
         claims = [CLAIM | claim for claim in claims]
         study = {"factors": ["norm", "warmup"], "claims": claims, "seeds": seeds}
         cells = [Mock(spec=Cell, levels=arm, seed=n) for arm in ARMS for n in range(seeds)]
         sweep = PlannedSweep(NO_CONTEXT, OmegaConf.create(), study, cells, cells, [], {})
         arms = [Arm(levels, [], 0, None) for levels in ARMS]
         earlier = Evidence("", study, {}, {}, [*runs]) if runs else None
-        return sensitivities_of(Plan(sweep, ([], arms), 1, earlier))
+        return sensitivities_of(Plan(sweep, ([], arms), 1, earlier), deviation)
 
     return planned
 
@@ -80,6 +82,19 @@ def test_earlier_pairs_of_the_arms_tell_how_much_runs_vary(seen):
         assert double.detectable[seeds] == pytest.approx(2 * least, rel=1e-3)
 
 
+def test_an_assumed_deviation_of_runs_gives_effects_in_the_unit_of_the_metric(seen):
+    claims = ({}, {"where": {}}, {"where": {}, "minus": {"warmup": False}}, {"metric": "test/nll"})
+    *assumed, other = seen(*claims, deviation=3.0)
+    (size, *_), *_ = ([*each.detectable.values()] for each in seen(*claims))
+    of_difference = 3.0 * (2 * (1 - CORRELATION)) ** 0.5
+    for claim, factor in zip(assumed, (1.0, 0.5**0.5, 1.5**0.5), strict=True):
+        assert claim.detectable[4] == pytest.approx(factor * of_difference * size, rel=1e-3)
+        assert claim.seeds_needed
+    assert other.detectable[4] == pytest.approx(size) and other.seeds_needed is None
+    runs = earlier(*enumerate([0.0, 10.0, 20.0, 10.0]))
+    assert seen({}, runs=runs, deviation=3.0) == seen({}, runs=runs)
+
+
 def test_runs_that_failed_to_learn_are_left_out_as_in_a_verdict(seen):
     runs = earlier(*enumerate([0.0, 1.0, 2.0, 1.0]))
     lost = [ended(0, 4, 30.5), ended(2, 4, None, "collapsed")]
@@ -102,19 +117,38 @@ def test_claims_of_failed_runs_are_planned_by_exact_tests(seen):
 
 
 def test_a_part_of_a_study_has_no_power_and_equal_claims_share_a_line(seen):
-    lines = power_table(seen({}, {"reading": "late"}, {"kind": "equivalence"}))
+    lines = power_table(seen({}, {"reading": "late"}, {"kind": "equivalence"}), 8)
     assert [line.split("  ")[0] for line in lines[1:3]] == ["mine and 1 more", "mine"]
     assert math.isfinite(seen({})[0].detectable[8])
 
 
 @pytest.mark.parametrize(("seeds", "warned"), [(1, True), (2, True), (6, False)])
 def test_a_plan_says_that_its_seeds_are_too_few_to_decide_anything(seen, seeds, warned):
-    assert bool(too_few(seeds, seen({}, seeds=seeds))) == warned
+    table_and_unit = 3  # lines
+    assert len(power_table(seen({}, seeds=seeds), seeds)) == table_and_unit + warned
 
 
 def test_measured_variation_decides_instead_of_the_number_of_seeds(seen):
     runs = earlier(*enumerate((1.0, 1.1, 0.9, 1.0)))
-    assert not too_few(3, seen({}, seeds=3, runs=runs))
+    assert len(power_table(seen({}, seeds=3, runs=runs), 3)) == 2
+
+
+@pytest.mark.parametrize(
+    ("study", "probe", "warned"),
+    [
+        ({}, None, True),
+        ({"tune": {"key": "optimizer.lr"}}, None, False),
+        ({"factors": ["optimizer.lr"]}, None, False),
+        ({}, "parameter_count", False),
+    ],
+)
+def test_a_plan_names_the_rates_that_are_not_tuned_as_the_report_does(study, probe, warned):
+    arm = OmegaConf.create({"probe": probe, "optimizer": {"lr": 0.005}})
+    cells = [Mock(spec=Cell, arm=arm)] * 2
+    study = {"factors": ["norm"], "claims": []} | study
+    sweep = PlannedSweep(NO_CONTEXT, OmegaConf.create(), study, cells, cells, [], {})
+    caveat = [sentence(reason("not_tuned", rates=[0.005]))]
+    assert untuned_rates(Plan(sweep, ([], []), 1, None)) == caveat * warned
 
 
 @pytest.mark.parametrize("further", [False, True])

@@ -188,7 +188,7 @@ def every(request, tmp_path_factory):
     (folder / "figures" / "of-an-earlier-report.svg").write_text("<svg/>")
     with pytest.MonkeyPatch.context() as patch:  # tests of figures draw them
         patch.setattr("ablate.report.write.Figure.picture", None)
-        patch.setattr("ablate.report.write.svg", lambda picture: "<svg/>\n")
+        patch.setattr("ablate.report.draw.svg", lambda picture: "<svg/>\n")
         write_report(made, folder)
     return folder
 

@@ -64,7 +64,7 @@ def built(folder, pattern):
 )
 def test_committed_report_is_that_of_its_evidence(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(Figure, "picture", None)
-    monkeypatch.setattr("ablate.report.write.svg", lambda picture: "<svg/>\n")
+    monkeypatch.setattr("ablate.report.draw.svg", lambda picture: "<svg/>\n")
     write_again(folder, tmp_path)
     for name in ("verdict.json", "report.md"):  # the page holds the same
         again, committed = ((place / name).read_bytes() for place in (tmp_path, folder))

@@ -137,7 +137,7 @@ def test_curves_take_runs_that_end_early():
 def test_numbers_stand_by_size_and_names_as_the_study_has_them(levels, ticks):
     points = {"one": {level: [float(level in (16, "gelu"))] for level in levels}}
     with style():
-        styles = line_styles({"one": {}}, [{"levels": {}}])
+        styles = line_styles([{"levels": {}}], {"one": {}})
         (axes,) = draw_levels("test/bleu", "n", points, styles).axes
     assert [label.get_text() for label in axes.get_xticklabels()] == ticks
     heights = [*axes.get_lines()[0].get_ydata()]
@@ -148,13 +148,13 @@ def test_numbers_stand_by_size_and_names_as_the_study_has_them(levels, ticks):
 def test_an_option_has_one_colour_in_all_figures_and_no_two_lines_are_alike(sizes):
     first, second = ([f"{name}{i}" for i in range(n)] for name, n in zip("ab", sizes, strict=True))
     runs = [{"levels": {"a": x, "b": y}} for x in first for y in second]
-    whole = line_styles({"".join(run["levels"].values()): run["levels"] for run in runs}, runs)
-    over_b = line_styles({x: {"a": x} for x in first}, runs)
-    over_a = line_styles({y: {"b": y} for y in second}, runs)
+    whole = line_styles(runs, {"".join(run["levels"].values()): run["levels"] for run in runs})
+    over_b = line_styles(runs, {x: {"a": x} for x in first})
+    over_a = line_styles(runs, {y: {"b": y} for y in second})
     for drawn in (whole, over_b, over_a):
-        assert len({tuple(each.items()) for each in drawn.values()}) == len(drawn)
+        assert len({(x["color"], x["linestyle"]) for x in drawn.values()}) == len(drawn)
     assert all(each["color"] == over_b[name[:-2]]["color"] for name, each in whole.items())
-    assert over_b["a0"] == whole["a0b0"]
+    assert over_b["a0"]["linestyle"] == whole["a0b0"]["linestyle"]
     if sum(sizes) <= 6:  # there are six colours
         colours = [each["color"] for drawn in (over_b, over_a) for each in drawn.values()]
         assert len({*colours}) == sum(sizes)

@@ -22,7 +22,7 @@ def add_arguments(parser: Parser) -> None:
     parser.takes_overrides = parser.takes_flags = True
     about = "time a few steps of each arm without a timed run"
     parser.add_key("sample", about, one_of("true", "false"))
-    parser.add_key("noise", "combinations: standard deviation between runs of a recipe", NUMBER)
+    parser.add_key("noise", "assumed standard deviation of the runs of an arm or recipe", NUMBER)
     parser.add_key("interaction", "combinations: that of the interaction of two changes", NUMBER)
 
 
@@ -56,10 +56,10 @@ def run(arguments: argparse.Namespace) -> None:
     plan.setup_seconds = time.monotonic() - begun
     if arguments.sample == "true":
         time_arms(plan)
-    from ablate.plan.power import power_table, sensitivities_of, too_few
+    from ablate.plan.power import power_table, sensitivities_of, untuned_rates
 
     lines = lines_of(plan, arguments.noise or 1.0, arguments.interaction or 0.0)
-    if sensitivities := sensitivities_of(plan):
+    if sensitivities := sensitivities_of(plan, arguments.noise or 0.0):
         lines += ["", "Smallest effect that has 80 % power, by the number of seeds:"]
-        lines += [*power_table(sensitivities), *too_few(plan.seeds, sensitivities)]
+        lines += [*power_table(sensitivities, plan.seeds), *untuned_rates(plan)]
     print("\n".join(lines))
