@@ -99,7 +99,7 @@ def _baseline_seeds(study: DictConfig, variants: int) -> int | None:
     return planned if planned > study.seeds else None
 
 
-def swept_values(config: DictConfig) -> DictConfig:
+def swept_values(config: DictConfig) -> dict[str, Any]:
     """Return the values that the experiment file of a sweep sweeps by key: all variants and seeds
     of a screen, unless the file sets others.
 
@@ -109,7 +109,10 @@ def swept_values(config: DictConfig) -> DictConfig:
     given: Any = OmegaConf.to_container(params, resolve=False) if params else {}
     screen = OmegaConf.select(config, "study.screen")
     usual = {FACTOR: ",".join((BASELINE, *variants(config))), "seed": REPLICATES} if screen else {}
-    return OmegaConf.create({**usual, **given}, parent=config)
+    resolved: Any = OmegaConf.to_container(
+        OmegaConf.create({**usual, **given}, parent=config), resolve=True
+    )
+    return resolved
 
 
 def _check(changes: Mapping[str, Mapping[str, object]], screen: DictConfig) -> None:
