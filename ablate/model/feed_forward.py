@@ -97,7 +97,8 @@ def equal_width(d_model: int, d_ff: int) -> int:
 
 
 class Gated(FeedForward):
-    """Gated feed-forward network (GLU variants).
+    """Gated feed-forward network (GLU variants), with an inner width of about 2/3 of d_ff, so that
+    it has as many parameters as an ungated network.
 
     A feed-forward network with a gate: W2 (f(W_gate x) * W1 x).
 
