@@ -159,7 +159,8 @@ def power_table(sensitivities: Sequence[Sensitivity], seeds: int) -> list[str]:
         lines.append(
             "How much runs vary is not known from a sweep of this name and setting in which all "
             "arms learned, so the unit is the standard deviation of the difference for one seed. "
-            "With noise=X, the standard deviation of the runs of an arm, it is that of the metric."
+            "Add noise=X, the standard deviation that you expect between the runs of an arm, for "
+            "effects in the unit of the metric."
         )
     if effects and all(effect is None or effect >= HUGE for effect in effects):
         lines.append(

@@ -126,7 +126,8 @@ def folded(label: str, width: int = 30) -> str:
     Words are cut only if a word is longer than 1.5 lines.
     """
     cut = any(len(word) > 1.5 * width for word in label.split())
-    lines = (wrap(line, width, break_long_words=cut) for line in label.splitlines())
+    each = label.splitlines()
+    lines = (wrap(x, width, break_long_words=cut, break_on_hyphens=False) for x in each)
     return "\n".join(map("\n".join, lines))
 
 
