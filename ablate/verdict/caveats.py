@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ablate.config.labels import arm_label
-from ablate.config.study import Claim, Levels, Study
+from ablate.config.study import Claim, Levels
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import RATE
 from ablate.evidence.outcome import (
@@ -119,7 +119,7 @@ def _of_study(evidence: Evidence, judged: int, waiting: int) -> Iterator[Reason]
         yield reason("matched", by=match["by"], to=dict(match["to"]), arms=settings)
 
 
-def of_rates(study: Study, rates: set[float]) -> Iterator[Reason]:
+def of_rates(study: Mapping[str, Any], rates: set[float]) -> Iterator[Reason]:
     """Yield a caveat on learning rates that a study neither tunes nor compares."""
     if rates and not study.get("tune") and RATE not in study["factors"] and not study.get("design"):
         yield reason("not_tuned", rates=sorted(rates))
