@@ -30,11 +30,11 @@ def load(source: str | PathLike[str] = "results", *, curves: bool = False) -> "D
         A data frame with one row for each run. A run with a shorter budget (`budget.short`) has a
         second row for this budget. The columns are `experiment`, one column for each factor with
         the option of the run, `arm`, `seed`, `status` (finished, diverged, collapsed or failed),
-        one column for each metric such as `test/bleu` (empty if a run lacks the metric), `seconds`,
-        `identity` (of the test), and `run`, the folder of the run, which committed evidence lacks.
-        `arm` is the name of the arm in reports, such as "Pre-LN, warm-up". A tuned parameter, such
-        as the learning rate, has a column with the chosen value. The method `to_csv` of the data
-        frame writes a file.
+        one column for each metric of a test such as `test/bleu` (empty if a run lacks it),
+        `seconds`, `identity` (of the test), and `run`, the folder of the run, which committed
+        evidence lacks. `arm` is the name of the arm in reports, such as "Pre-LN, warm-up". A tuned
+        parameter, such as the learning rate, has a column with the chosen value. The method
+        `to_csv` of the data frame writes a file.
 
         For the folder `results`, the factors are the config keys that differ between the runs, and
         a component is given by the name of its class. If a run was tested several times with

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ablate.config.labels import arm_label
+from ablate.config.screen import FACTOR
 from ablate.config.study import Claim, Levels
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import RATE
@@ -183,6 +184,10 @@ def _of_runs(evidence: Evidence, judged: Sequence[JudgedClaim]) -> Iterator[Reas
     failed = [run["cell"] for run in evidence.runs if run["status"] == "failed"]
     if failed:
         yield reason("runs_failed", cells=failed)
+    ended = [run for run in evidence.runs if _trained_short(run, evidence)]
+    if ended:
+        shortest = {arm: min(map(_steps, runs)) for arm, runs in by_label(ended).items()}
+        yield reason("trained_short", arms=shortest)
     if not evidence.is_table:
         failures = (claim.entry.get("failed_to_learn", {}).items() for claim in judged)
         counted = {arm for of_claim in failures for arm, count in of_claim if count["runs"]}
@@ -192,6 +197,19 @@ def _of_runs(evidence: Evidence, judged: Sequence[JudgedClaim]) -> Iterator[Reas
         runs, steps = evidence.short.runs, evidence.short.regime["steps"]
         steps_of_runs = steps_of(runs, "budget.short", steps)
         yield from _of_unlearned("short_runs_went_wrong", runs, steps=steps_of_runs)
+
+
+def _trained_short(run: Run, evidence: Evidence) -> bool:
+    """Return whether early stopping or a limit of Lightning ended a run before its last step. A
+    variant may set the number of steps itself, so its runs are not asked.
+    """
+    planned = run["levels"].get("budget.steps", evidence.regime.get("steps"))
+    own = FACTOR in run["levels"] or evidence.study.get("design") is not None
+    return not own and run["status"] == "finished" and 0 < _steps(run) < int(planned or 0)
+
+
+def _steps(run: Run) -> int:
+    return int(run["metrics"].get("steps") or 0)
 
 
 def _of_unlearned(code: str, runs: list[Run], **values: object) -> Iterator[Reason]:

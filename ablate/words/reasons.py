@@ -59,6 +59,8 @@ TEMPLATES = {  # `Words` formats the values of a code
     "busy_machine": "While times were measured, others kept up to {cores:.1f} cores busy.",
     # the runs
     "runs_failed": "{cells:run} ended in an error and do not count (cell {cells:listed}).",
+    "trained_short": "Some runs ended before their last step, as by early stopping. The shortest "
+    "of each arm took this many steps: {arms:each}.",
     "runs_went_wrong": "{arms:total} diverged or collapsed ({arms:each}). Estimates use only the "
     "runs that learned the task.",
     "short_runs_went_wrong": "After {steps:grouped} steps, {arms:total} had diverged or collapsed "

@@ -236,6 +236,13 @@ def test_a_learning_rate_that_was_not_tuned_is_a_caveat(arms, claim, evidence):
     assert codes(conclude(evidence(runs, claim())))["not_tuned"] == {"rates": [0.005]}
 
 
+@pytest.mark.parametrize("steps", [100, 480])
+def test_runs_that_ended_before_their_last_step_are_a_caveat(arms, evidence, steps):
+    runs = [run | {"metrics": run["metrics"] | {"steps": steps}} for run in arms(*[range(3)] * 2)]
+    found = codes(conclude(evidence(runs))).get("trained_short")
+    assert (found and {*found["arms"].values()}) == ({steps} if steps < 480 else None)
+
+
 @pytest.mark.parametrize(("seeds", "rate"), [(5, 0.054), (7, 0.136), (12, 0.203), (40, 0.203)])
 @pytest.mark.parametrize("for_each", [False, True])
 def test_a_rate_that_was_tuned_once_for_all_seeds_is_a_caveat(
