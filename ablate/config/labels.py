@@ -81,16 +81,22 @@ def use_labels(labels: Mapping[str, str]) -> None:
     _labels_of_user.update(labels)
 
 
-def stored_labels(hydra: Any) -> dict[str, str]:
+def stored_labels(hydra: Any, variants: Mapping[str, Mapping[str, object]]) -> dict[str, str]:
     """Return the labels of all options in the user's config folders, by GROUP=OPTION, and the title
-    and the purpose of the experiment if it is in one of these folders.
+    and the purpose of the experiment if it is in one of these folders. A variant that only chooses
+    such an option has the label of the option, by variant=NAME.
 
     Args:
         hydra: Hydra's node of a config.
+        variants: the overrides of each variant, by name.
     """
     sources = hydra.runtime.config_sources
     folders = [s.path for s in sources if s.schema == "file" and "command-line" in s.provider]
     labels = {k: label for folder in folders for k, label in _labels_in(Path(folder)).items()}
+    for name, overrides in variants.items():
+        words = [f"{key}={value}" for key, value in overrides.items()]
+        if len(words) == 1 and words[0] in labels:
+            labels[f"variant={name}"] = labels[words[0]]
     for folder in folders:
         path = Path(folder, "experiment", f"{hydra.runtime.choices.get('experiment')}.yaml")
         if path.is_file():
@@ -322,24 +328,25 @@ def _summary(path: Path) -> str:
 
 
 def _docstring(target: str) -> str:
-    """Return the first paragraph of the docstring of a class of ablate or of the catalogue, without
-    its full stop.
+    """Return the first paragraph of the docstring of a class of ablate, of the catalogue or of a
+    package in the current folder, without its full stop.
 
     The docstring of a module without other classes stands for the docstring of the class. `target`
-    is the full name of the class. If the class is elsewhere, `target` itself is returned.
+    is the full name of the class. It is returned if there is no such docstring.
     """
     package, *names = target.split(".")
-    homes = {path.name: path for path in (catalogue_root(), PACKAGE) if path}
-    if package not in homes or not names:
+    if not names:
         return target
-    module = homes[package].joinpath(*names[:-1])
+    homes = {path.name: path for path in (catalogue_root(), PACKAGE) if path}
+    module = homes.get(package, Path(package)).joinpath(*names[:-1])
     source = next(filter(Path.is_file, (module.with_suffix(".py"), module / "__init__.py")), None)
     if source is None:
         return target
     tree = _tree(source)
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-    documented = classes.get(names[-1], tree) if len(classes) > 1 else tree
-    paragraph = (ast.get_docstring(documented) or "").partition("\n\n")[0]
+    own = classes.get(names[-1], tree)
+    docstring = (len(classes) < 2 and ast.get_docstring(tree)) or ast.get_docstring(own) or target
+    paragraph = docstring.partition("\n\n")[0]
     return " ".join(paragraph.split()).rstrip(".")
 
 

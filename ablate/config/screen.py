@@ -14,6 +14,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf, read_write
 
+from ablate.config.labels import level_label
 from ablate.errors import UserError, name_hint
 
 FACTOR, BASELINE = "variant", "baseline"
@@ -151,13 +152,13 @@ def _claim(config: DictConfig, name: str) -> dict[str, Any]:
     """
     screen = config.study.screen
     shared = {key: screen[key] for key in SHARED}
-    side = "lower" if screen.better == "lower" else "higher"
+    label, side = level_label(FACTOR, name), "lower" if screen.better == "lower" else "higher"
     overrides: Any = OmegaConf.to_container(
         screen.claims.get(name) or OmegaConf.create(), resolve=False
     )
     claim = {
         "id": f"{config.name}_{name}",
-        "statement": f"{name} reaches a {side} {screen.metric} than the baseline.",
+        "statement": f"{label} reaches a {side} {screen.metric} than the baseline.",
         **shared,
         **overrides,
     }

@@ -122,7 +122,7 @@ def settle(config: DictConfig) -> None:
     words = _overrides(config)
     _refuse_empty(config, words)
     if (hydra := hydra_node(config)) is not None:
-        labels.use_labels(labels.stored_labels(hydra))
+        labels.use_labels(labels.stored_labels(hydra, screen.variants(config)))
     if words and GlobalHydra.instance().is_initialized():
         _announce_replaced(config, words, hydra)
         drop_unused(config, hydra)

@@ -95,7 +95,7 @@ def register_study(sweep: PlannedSweep) -> None:
                 entry, registered = describe(sweep, about["regime"])
                 registration |= register(Path(config.paths.results), entry)
                 registration |= {"commit": source_commit() or "", "part": sweep.is_part}
-        if labels := stored_labels(config.hydra):
+        if labels := stored_labels(config.hydra, variants(config)):
             registration["labels"] = labels
         about["registration"] = registration
         write_about(sweep.folder, about, registered)

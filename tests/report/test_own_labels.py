@@ -35,7 +35,9 @@ def composed(folder, *words):
 
 def test_labels_and_titles_in_a_folder_of_the_user_are_stored_and_used(tmp_path):
     config = composed(tmp_path, "+experiment=shapes")
-    assert stored_labels(config.hydra) == {"model/position=mine": "triangle waves", **TITLES}
+    variants = {"waves": {"model/position": "mine"}, "both": {"model/position": "mine", "seed": 1}}
+    labels = dict.fromkeys(("model/position=mine", "variant=waves"), "triangle waves")
+    assert stored_labels(config.hydra, variants) == {**labels, **TITLES}
     settle(config)
     assert arm_label({"model/position": "mine"}) == "triangle waves"
     assert arm_label({"variant": "triangle waves", "model/position": "mine"}) == "triangle waves"
