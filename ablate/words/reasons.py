@@ -249,11 +249,14 @@ def scope_sentence(verdict: Verdict) -> str:
 
 def regime(verdict: Verdict) -> str:
     """Return the setting (data, model, training, test, machine) in one line."""
-    setting: dict[str, Any] = {**verdict["regime"]}
+    texts = texts_of_task(verdict["components"])
+    setting: dict[str, Any] = {
+        key.replace("sentences", texts): value for key, value in verdict["regime"].items()
+    }
     for group in {"data", "model"} & setting.keys():
         setting[group] = [option_label(group, name) for name in each_of(setting[group])]
-    if isinstance(tested := setting.get("test_sentences"), dict):
-        setting["test_sentences"] = [f"{number:,} ({split})" for split, number in tested.items()]
+    if isinstance(tested := setting.get(f"test_{texts}"), dict):
+        setting[f"test_{texts}"] = [f"{number:,} ({split})" for split, number in tested.items()]
     trained = was_trained(verdict)
     parts = [
         f"{key} {listed([f'{x:,}' if isinstance(x, int) else x for x in each_of(value)])}"
