@@ -178,10 +178,12 @@ def _refuse_empty(config: DictConfig, words: list[str]) -> None:
 
 def _announce_replaced(config: DictConfig, words: list[str], hydra: Any) -> None:
     """Print a message, once, for each option of the command whose keys the scale or the experiment
-    overrides: `scale=language optimizer=muon` does not use Muon's learning rate.
+    overrides: `scale=language optimizer=muon` does not use Muon's learning rate. A tuned key
+    is left out, because the runs have other values.
     """
     choices = hydra.runtime.choices
     sources = [f"{name}={choices[name]}" for name in SOURCES if choices.get(name)]
+    named = {*map(_key_of, words), OmegaConf.select(config, "study.tune.key")}
     for word in words:
         group, _, option = word.lstrip("+").partition("=")
         if group in SOURCES or choices.get(group) != option:
@@ -192,7 +194,7 @@ def _announce_replaced(config: DictConfig, words: list[str], hydra: Any) -> None
             name = f"{place or folder.replace('/', '.')}.{key}"
             current = OmegaConf.select(config, name, default=value)
             # an interpolation follows from other keys
-            if name not in map(_key_of, words) and "${" not in str(value) and current != value:
+            if name not in named and "${" not in str(value) and current != value:
                 replaced.append(f"{name} ({current} instead of {value})")
         if replaced:
             say_once(

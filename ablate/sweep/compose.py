@@ -83,7 +83,8 @@ def compose(
     study = pickle.dumps(OmegaConf.masked_copy(config, "study"))
     cells: list[Cell] = []
     arms: dict[Overrides, DictConfig] = {}
-    shared = set(job_overrides[0]).intersection(*job_overrides)
+    tuned = f"{OmegaConf.select(config, 'study.tune.key')}="  # named, even if all runs share it
+    shared = {o for o in job_overrides[0] if not o.startswith(tuned)}.intersection(*job_overrides)
     by_arm = {_without_values(tuple(words), varied): words for words in reversed(job_overrides)}
     load = _composer(
         lambda words: loader.load_sweep_config(config, words),

@@ -112,8 +112,12 @@ class Translations(TokenScores):
     - chrf: the score chrF.
     - length_ratio: number of tokens of all translations divided by that of all references.
     - unended: fraction of translations that reach the length limit of the search.
-    - word_f1, stem_f1, word_order: scores of the words of translations (`ablate.metric.corpus`).
-    - calibration_error, accuracy: of the most likely token at each target position.
+    - word_f1: F1 of the words that translations and references have in common.
+    - stem_f1: the same for words without their last two letters, which are endings in data=toy.
+    - word_order: Kendall's tau of the order of the words that occur once in both sentences.
+    - accuracy: fraction of the target tokens that the model predicts, given the tokens before them.
+    - calibration_error: mean difference between this accuracy and the probability that the model
+      gives to its predictions.
     - decoder_passes: mean number of sequential decoder passes for a sentence, if the search counts
       them.
     """
