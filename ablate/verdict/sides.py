@@ -193,7 +193,9 @@ def _scaled(values: Sequence[float], scale: str, name: str) -> means.Values:
     return np.array([SCALES[scale](value) for value in values], dtype=np.float64)
 
 
-def _side(weight: float, levels: Levels, evidence: Evidence) -> Side:
+def _side(weight: float, fixed: Levels, evidence: Evidence) -> Side:
+    # in the order of the factors, so that an arm has one label everywhere
+    levels = {x: fixed[x] for x in (*evidence.study["factors"], *fixed) if x in fixed}
     by_seed: dict[int, dict[str, Run]] = {}
     for run in evidence.runs:
         if has(run, levels):

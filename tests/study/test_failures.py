@@ -41,6 +41,20 @@ def test_a_pair_whose_run_failed_is_left_out_and_the_rate_is_told(judged, status
     assert "failures_left_out" not in codes(judged(12, 0, 0))
 
 
+def test_failures_are_told_under_the_labels_of_the_arms(claim, run, evidence):
+    arms = [{"model/residual": x, "model.n_layers": 2} for x in ("pre_ln", "post_ln")]
+    runs = [run(arm, seed, **{"test/bleu": 30.0 + seed}) for arm in arms for seed in range(4)]
+    runs[0] = run(arms[0], 0, "collapsed", **{"test/bleu": 0.1})
+    asked = claim(  # in another order than the factors
+        **{"metric": "test/bleu", "treatment": {"model.n_layers": 2, **PRE}},
+        baseline={"model.n_layers": 2, **POST},
+    )
+    factors = ["model/residual", "model.n_layers"]
+    verdict = conclude(evidence(runs, asked, factors=factors))
+    (entry,) = verdict["claims"]
+    assert entry["failed_to_learn"].keys() == {arm["label"] for arm in verdict["arms"]}
+
+
 @pytest.mark.parametrize(
     ("changes", "failed", "verdict"),
     [
