@@ -88,7 +88,9 @@ def test_the_numbers_of_an_answer_stand_in_the_evidence(site):
     checked = 0
     for asked in questions(site):
         evidence = " ".join(
-            view.sentence for entry, _ in asked.claims for view in views(entry, site)
+            f"{view.sentence} {view.fresh}"
+            for entry, _ in asked.claims
+            for view in views(entry, site)
         )
         for number in re.findall(r"\d+\.\d+|\d+ of \d+", asked.question.answer):
             assert re.search(rf"(?<![\d.]){number}(?!\d)", evidence), (asked.question.text, number)
