@@ -273,9 +273,14 @@ def with_claims(sweep: PlannedSweep) -> PlannedSweep:
         return sweep
     task = next(iter(sweep.checked.jobs.values())).task
     factors = map(place, sweep.study["factors"])
-    short = task.generates and min(cell.arm.budget.steps for cell in cells) < SHORT
-    by_nll = short and not any(is_below(factor, WITHOUT_NLL) for factor in factors)
-    claims = [*_claims(sweep, "test/nll" if by_nll else f"test/{task.main}")]
+    steps = min(cell.arm.budget.steps for cell in cells)
+    by_nll = (
+        task.generates
+        and steps < SHORT
+        and not any(is_below(factor, WITHOUT_NLL) for factor in factors)
+    )
+    asked = ("test/nll", f" after {steps} steps") if by_nll else (f"test/{task.main}", "")
+    claims = [*_claims(sweep, *asked)]
     seeds = len({cell.seed for cell in cells})
     for each in {id(config): config, **{id(cell.arm): cell.arm for cell in cells}}.values():
         with read_write(each):
@@ -286,7 +291,7 @@ def with_claims(sweep: PlannedSweep) -> PlannedSweep:
     return replace(sweep, study=plain_study(config) if claims else None)
 
 
-def _claims(sweep: PlannedSweep, metric: str) -> Iterator[dict[str, object]]:
+def _claims(sweep: PlannedSweep, metric: str, when: str) -> Iterator[dict[str, object]]:
     """Yield a claim for each option of each factor except the first option."""
     about = metric_of(metric)
     for factor in sweep.study["factors"] if sweep.study else ():
@@ -296,7 +301,7 @@ def _claims(sweep: PlannedSweep, metric: str) -> Iterator[dict[str, object]]:
             arm, other = arm_label(option), arm_label(first)
             yield {
                 "id": f"{factor}={value_text(option[factor])}",
-                "statement": f"{about.title} is {about.better} with {arm} than with {other}.",
+                "statement": f"{about.title} is {about.better} with {arm} than with {other}{when}.",
                 "source": SOURCE,
                 "kind": "superiority",
                 "metric": metric,
