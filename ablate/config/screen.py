@@ -158,7 +158,7 @@ def _claim(config: DictConfig, name: str) -> dict[str, Any]:
     )
     claim = {
         "id": f"{config.name}_{name}",
-        "statement": f"{label} reaches a {side} {screen.metric} than the baseline.",
+        "statement": f"With {label}, {screen.metric} is {side} than with the baseline.",
         **shared,
         **overrides,
     }

@@ -33,9 +33,9 @@ from omegaconf import DictConfig, OmegaConf, read_write
 
 from ablate.config import CONF, is_below, place
 from ablate.config.check import check_groups, check_study_keys
-from ablate.config.labels import arm_label, stored_labels, use_labels
+from ablate.config.labels import arm_label
 from ablate.config.limits import check_words
-from ablate.config.screen import BASELINE, FACTOR, check_name, expand, swept_values, variants
+from ablate.config.screen import BASELINE, FACTOR, check_name, swept_values
 from ablate.config.settle import SHORT, settle
 from ablate.config.study import Study
 from ablate.errors import UserError
@@ -324,11 +324,9 @@ def check_sweep(config: DictConfig) -> None:
     check_words(config, config.hydra.overrides.task)
     if config.trainer.get("fast_dev_run"):
         raise UserError("trainer.fast_dev_run stores no result that a sweep needs: leave out -m")
-    use_labels(stored_labels(config.hydra, variants(config)))  # the claims of a screen name them
-    expand(config)
-    check_study_keys(config)
     check_plugins(config.hydra)
     settle(config)
+    check_study_keys(config)
     if config.study is None:
         add_study(config)
     else:

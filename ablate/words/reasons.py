@@ -249,21 +249,19 @@ def scope_sentence(verdict: Verdict) -> str:
 
 def regime(verdict: Verdict) -> str:
     """Return the setting (data, model, training, test, machine) in one line."""
-    texts = texts_of_task(verdict["components"])
-    setting: dict[str, Any] = {
-        key.replace("sentences", texts): value for key, value in verdict["regime"].items()
-    }
+    setting: dict[str, Any] = {**verdict["regime"]}
     for group in {"data", "model"} & setting.keys():
         setting[group] = [option_label(group, name) for name in each_of(setting[group])]
-    if isinstance(tested := setting.get(f"test_{texts}"), dict):
-        setting[f"test_{texts}"] = [f"{number:,} ({split})" for split, number in tested.items()]
+    if isinstance(tested := setting.get("test_sentences"), dict):
+        setting["test_sentences"] = [f"{number:,} ({split})" for split, number in tested.items()]
     trained = was_trained(verdict)
     parts = [
         f"{key} {listed([f'{x:,}' if isinstance(x, int) else x for x in each_of(value)])}"
         for key, value in setting.items()
         if value and key != "scale" and (trained or key not in TRAINING)
     ]
-    return "; ".join([*parts, *["not trained"] * (not trained and "data" in setting)])
+    line = "; ".join([*parts, *["not trained"] * (not trained and "data" in setting)])
+    return line.replace("test_sentences", f"test_{texts_of_task(verdict['components'])}")
 
 
 def registration(evidence: "Evidence", verdict: Verdict) -> str:
