@@ -10,7 +10,7 @@ works for a study works for a screen.
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from omegaconf import DictConfig, OmegaConf, read_write
 
@@ -110,10 +110,8 @@ def swept_values(config: DictConfig) -> dict[str, Any]:
     given: Any = OmegaConf.to_container(params, resolve=False) if params else {}
     screen = OmegaConf.select(config, "study.screen")
     usual = {FACTOR: ",".join((BASELINE, *variants(config))), "seed": REPLICATES} if screen else {}
-    resolved: Any = OmegaConf.to_container(
-        OmegaConf.create({**usual, **given}, parent=config), resolve=True
-    )
-    return resolved
+    values = OmegaConf.create({**usual, **given}, parent=config)
+    return cast(dict[str, Any], OmegaConf.to_container(values, resolve=True))
 
 
 def _check(changes: Mapping[str, Mapping[str, object]], screen: DictConfig) -> None:

@@ -143,6 +143,8 @@ def _run(outcome: Outcome, factors: list[str]) -> Run:
     }
     if "folder" in outcome:
         run |= _origin(Path(outcome["folder"]), outcome.get("evaluation"))
+        if run["status"] == "finished" and "steps" not in run["metrics"]:  # not trained
+            run.pop("rate", None)
         run |= {"training": curve} if (curve := training_curve_of(Path(outcome["folder"]))) else {}
     if "short" in outcome:
         run |= {"short": _end(outcome["short"])}

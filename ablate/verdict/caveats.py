@@ -184,10 +184,7 @@ def _of_runs(evidence: Evidence, judged: Sequence[JudgedClaim]) -> Iterator[Reas
     failed = [run["cell"] for run in evidence.runs if run["status"] == "failed"]
     if failed:
         yield reason("runs_failed", cells=failed)
-    ended = [run for run in evidence.runs if _trained_short(run, evidence)]
-    if ended:
-        shortest = {arm: min(map(_steps, runs)) for arm, runs in by_label(ended).items()}
-        yield reason("trained_short", arms=shortest)
+    yield from _of_steps(evidence)
     if not evidence.is_table:
         failures = (claim.entry.get("failed_to_learn", {}).items() for claim in judged)
         counted = {arm for of_claim in failures for arm, count in of_claim if count["runs"]}
@@ -199,17 +196,19 @@ def _of_runs(evidence: Evidence, judged: Sequence[JudgedClaim]) -> Iterator[Reas
         yield from _of_unlearned("short_runs_went_wrong", runs, steps=steps_of_runs)
 
 
-def _trained_short(run: Run, evidence: Evidence) -> bool:
-    """Return whether early stopping or a limit of Lightning ended a run before its last step. A
-    variant may set the number of steps itself, so its runs are not asked.
+def _of_steps(evidence: Evidence) -> Iterator[Reason]:
+    """Yield a caveat with the fewest steps of each arm, if early stopping ended its runs. Variants,
+    which may set the number of steps themselves, are not asked.
     """
-    planned = run["levels"].get("budget.steps", evidence.regime.get("steps"))
-    own = FACTOR in run["levels"] or evidence.study.get("design") is not None
-    return not own and run["status"] == "finished" and 0 < _steps(run) < int(planned or 0)
-
-
-def _steps(run: Run) -> int:
-    return int(run["metrics"].get("steps") or 0)
+    fewest: dict[str, int] = {}
+    study = evidence.study
+    for run in () if FACTOR in study["factors"] or study.get("design") else evidence.runs:
+        planned = run["levels"].get("budget.steps", evidence.regime.get("steps"))
+        steps, arm = int(run["metrics"].get("steps") or 0), arm_label(run["levels"])
+        if run["status"] == "finished" and 0 < steps < (planned or 0):
+            fewest[arm] = min(steps, fewest.get(arm, steps))
+    if fewest:
+        yield reason("trained_short", arms=fewest)
 
 
 def _of_unlearned(code: str, runs: list[Run], **values: object) -> Iterator[Reason]:
