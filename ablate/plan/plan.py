@@ -7,7 +7,8 @@ or by a short run.
 
 import json
 import statistics
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -24,7 +25,7 @@ from ablate.config.combinations import plan_of as planned
 from ablate.config.construct import construct
 from ablate.config.labels import arm_label
 from ablate.config.settle import SCORED
-from ablate.config.study import Levels, Study
+from ablate.config.study import Levels, Tune
 from ablate.engine import PRELOADED, Engine, end_children, start_fork_server
 from ablate.errors import UserError
 from ablate.evidence.checks import ABOUT, file_of_runs, read_parts
@@ -34,7 +35,8 @@ from ablate.evidence.outcome import Run
 from ablate.evidence.registration import shared_seeds
 from ablate.phrases import counted
 from ablate.record.files import read_sealed
-from ablate.record.results import RESULT, Fingerprints, read_outcome
+from ablate.record.results import RESULT, Fingerprints, read_outcome, run_key, value_text
+from ablate.sweep.adjust import WIDENINGS
 from ablate.sweep.begin import regime
 from ablate.sweep.cell import Cell, RunTask, without_seed
 from ablate.sweep.compose import PlannedSweep
@@ -58,20 +60,20 @@ class Arm:
     Args:
         levels: the level of each factor.
         cells: the runs.
-        done: number of runs whose stored result will be used again; None if the runs depend on a
-            nuisance parameter that is not tuned yet.
+        done: number of runs whose stored result will be used again. Of runs that depend on a tuned
+            parameter, only those count that have a value from an earlier sweep.
         seconds: measured time of a run; None if no run was timed.
     """
 
     levels: Levels
     cells: list[Cell]
-    done: int | None
+    done: int
     seconds: float | None
 
     @property
     def n_left(self) -> int:
         """Number of runs that are not finished yet."""
-        return len(self.cells) - (self.done or 0)
+        return len(self.cells) - self.done
 
 
 @dataclass
@@ -122,67 +124,67 @@ class Plan:
 
 def plan_of(sweep: PlannedSweep) -> Plan:
     """Return the plan of a sweep whose runs have been composed and checked."""
-    before, data = earlier_sweep(sweep.config, sweep.study), sweep.checked.data
+    before, data = earlier_sweep(sweep.config), sweep.checked.data
     tuning_runs, runs = (before.screening, before.runs) if before else ([], [])
-    tuning = [*_arms(sweep.screening, data, tuning_runs, tuned=True)]
-    arms = [*_arms(sweep.cells, data, runs, tuned=sweep.tune is None)]
+    settled = _tuned(sweep.cells, before, sweep.tune) if sweep.tune else sweep.cells
+    tuning = [*_arms(sweep.screening, _done(sweep.screening, data), tuning_runs)]
+    arms = [*_arms(sweep.cells, _done(settled, data), runs)]
     engine: Engine = construct(sweep.config.engine)
-    return Plan(sweep, (tuning, arms), engine.size(sweep.config), before)
+    earlier = replace(before, study=sweep.study) if before and sweep.study else before
+    return Plan(sweep, (tuning, arms), engine.size(sweep.config), earlier)
 
 
-def earlier_sweep(config: DictConfig, study: Study | None) -> Evidence | None:
+def earlier_sweep(config: DictConfig) -> Evidence | None:
     """Return the evidence of the newest earlier sweep with the name and the setting of a sweep.
 
     Damaged sweeps are skipped. The result is None if there is no such sweep.
-
-    Args:
-        config: the config of the sweep.
-        study: the study of the sweep, which replaces that of the earlier sweep.
     """
     setting = regime(config).items()
     for folder in sorted(Path(config.paths.results).glob(f"sweeps/{config.name}/*/"), reverse=True):
         with suppress(UserError):
             if (folder / ABOUT).exists() and read_parts(folder)["regime"].items() >= setting:
-                saved = file_of_runs(folder).exists()
-                evidence = Evidence.load(folder) if saved else gather(folder)
-                return replace(evidence, study=study) if study else evidence
+                return Evidence.load(folder) if file_of_runs(folder).exists() else gather(folder)
     return None
 
 
-def _arms(
-    cells: Iterable[Cell], data: dict[str, Fingerprints], earlier: Sequence[Run], *, tuned: bool
-) -> Iterable[Arm]:
+def _tuned(cells: Iterable[Cell], earlier: Evidence | None, tune: Tune) -> Iterator[Cell]:
+    """Yield the runs for which an earlier sweep tuned by the same rule, with its chosen values."""
+    runs = earlier.runs if earlier and earlier.study.get("tune") == tune else []
+    chosen = {run_key(r["levels"], r["seed"]): value_text(r["tuned"]["value"]) for r in runs}
+    for cell in cells:
+        if (run := run_key(cell.levels, cell.seed)) in chosen:
+            yield replace(cell, overrides=(*cell.overrides, f"{tune['key']}={chosen[run]}"))
+
+
+def _arms(cells: Iterable[Cell], done: Counter[str], earlier: Sequence[Run]) -> Iterable[Arm]:
     """Yield the arms of a stage.
 
     Args:
         cells: the runs of the stage.
-        data: hashes of the data of the sweep.
+        done: number of finished runs, by the levels of their arm.
         earlier: runs of this stage of an earlier sweep.
-        tuned: whether the overrides of the runs are complete, so that stored results can be found.
     """
     by_levels: dict[str, list[Cell]] = {}
     for cell in cells:
         by_levels.setdefault(str(cell.levels), []).append(cell)
-    for members in by_levels.values():
+    for arm, members in by_levels.items():
         levels = members[0].levels
-        times = [
-            run["seconds"]
-            for run in earlier
-            if run["levels"].items() <= levels.items() and run["status"] != "failed"
-        ]
-        seconds = statistics.median(times) if times else None
-        done = _done(members, data) if tuned else None
-        yield Arm(levels, members, done, seconds)
+        runs = [run for run in earlier if run["levels"].items() <= levels.items()]
+        times = [run["seconds"] for run in runs if run["status"] != "failed"]
+        yield Arm(levels, members, done[arm], statistics.median(times) if times else None)
 
 
-def _done(cells: Iterable[Cell], data: dict[str, Fingerprints]) -> int:
-    """Return the number of runs whose stored result would be used again."""
+def _done(cells: Iterable[Cell], data: dict[str, Fingerprints]) -> Counter[str]:
+    """Return the number of runs whose stored result would be used again, by their levels."""
     alike: dict[tuple[str, ...], list[Cell]] = {}
     for cell in cells:
         if not cell.arm.fresh and any(Path(cell.arm.paths.results).glob("runs/*")):
             alike.setdefault(without_seed(cell.overrides), []).append(cell)
-    records = (record for members in alike.values() for record in records_of(members, data))
-    return sum(record.stored_result() is not None for record in records)
+    done: Counter[str] = Counter()
+    for members in alike.values():
+        stored = (record.stored_result() for record in records_of(members, data))
+        done[str(members[0].levels)] += sum(result is not None for result in stored)
+    return done
 
 
 class Sample(NamedTuple):
@@ -274,7 +276,10 @@ def lines_of(plan: Plan, noise: float, interaction: float) -> list[str]:
     """
     config, (tuning, arms) = plan.sweep.config, plan.stages
     runs = sum(len(arm.cells) for arm in (*tuning, *arms))
-    done = sum(arm.done or 0 for arm in (*tuning, *arms))
+    done = f"{sum(arm.done for arm in (*tuning, *arms))} are done"
+    tune, further = plan.sweep.tune, WIDENINGS * sum(arm.n_left for arm in arms)
+    if further and tune and len(tune["values"]) > 1:
+        done += f", and up to {further} more tune if an end of the list of values is best"
     rows: list[tuple[str, ...]] = [("arm", "runs", "done", "seconds each")]
     rows += [_row(arm, "tuning: ") for arm in tuning] + [_row(arm) for arm in arms]
     design = design_of(config)
@@ -282,20 +287,15 @@ def lines_of(plan: Plan, noise: float, interaction: float) -> list[str]:
     wall = f"unknown for {counted(len(plan.untimed), 'arm')}; sample=true times a few steps of each"
     if plan.wall is not None:
         wall = f"{duration(plan.wall)}, {plan.n_parallel} at a time"
-    sizes = (
-        f"{counted(runs, 'run')} of {counted(len(arms), 'arm')} and {counted(plan.seeds, 'seed')}"
-    )
-    return [
-        f"{config.name}: {sizes}; {done} are done",
-        *("", *described, ""),
-        f"time: {wall}",
-    ]
+    seeds = counted(plan.seeds, "seed")
+    sizes = f"{counted(runs, 'run')} of {counted(len(arms), 'arm')} and {seeds}; {done}"
+    return [f"{config.name}: {sizes}", "", *described, "", f"time: {wall}"]
 
 
 def _row(arm: Arm, before: str = "") -> tuple[str, ...]:
-    done = "?" if arm.done is None else str(arm.done)
+    label = f"{before}{arm_label(arm.levels) or 'baseline'}"
     seconds = "-" if arm.seconds is None else f"{arm.seconds:,.1f}"
-    return f"{before}{arm_label(arm.levels) or 'baseline'}", str(len(arm.cells)), done, seconds
+    return label, str(len(arm.cells)), str(arm.done), seconds
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -3,10 +3,12 @@
 The variation between runs comes from an earlier sweep of the same arms in the same setting. Without
 such a sweep, all arms are assumed to vary alike, by a standard deviation that the user states. If
 none is stated, effects are in standard deviations: of the difference that a claim is about, with
-one run of each arm. With several claims, each claim is planned at alpha divided by their number,
-the first step of Holm's correction, so the estimate is conservative.
+one run of each arm. Two seeds of an earlier sweep tell only this standard deviation, because a
+verdict from three seeds on borrows from all arms. With several claims, each claim is planned at
+alpha divided by their number, the first step of Holm's correction, so the estimate is conservative.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,7 +23,7 @@ from ablate.phrases import claim_name, counted
 from ablate.plan.plan import Plan, aligned
 from ablate.stats.corrections import ONCE
 from ablate.stats.estimate import Estimate
-from ablate.stats.moderated import FEWEST_ARMS
+from ablate.stats.moderated import FEWEST_ARMS, FEWEST_RUNS
 from ablate.stats.power import CORRELATION, PlannedNoise
 from ablate.stats.rates import Rates
 from ablate.verdict.caveats import of_rates
@@ -45,15 +47,17 @@ class Sensitivity:
         claim: the claim.
         detectable: for each number of seeds, the smallest true effect that is detected with power
             0.8 (for equivalence and non-inferiority: the smallest margin); None if there is none.
-        unit: the unit of these effects.
+        unit: the unit of these effects, and the standard deviation of the difference for one seed.
         seeds_needed: number of seeds with which the claim is supported with power 0.8, if the
             effect that it names is true; None if this is unknown, or if no number is enough.
+        deviation: assumed standard deviation of the difference for one seed; 0 if none is.
     """
 
     claim: Claim
     detectable: dict[int, float | None]
     unit: str
     seeds_needed: int | None
+    deviation: float
 
 
 def sensitivities_of(plan: Plan, deviation: float = 0.0) -> list[Sensitivity]:
@@ -78,31 +82,36 @@ def _sensitivity(claim: Claim, plan: Plan, claims: list[Claim], deviation: float
     alpha, stated = claim["alpha"] / len(claims), claim["metric"] == claims[0]["metric"]
     kind, seeds = kind_of(claim), sorted({*SEEDS, plan.seeds} - {1})
     arms, axis = _numbers_of_arms(claim, plan), metric_of(claim["metric"]).axis
-    noise: dict[int, Any]
+    assumed, unit = 0.0, RATE
     if claim["metric"] in UNSTABLE:
-        unit, noise = RATE, {n: Rates(0, n * arms[0], 0, n * arms[1]) for n in seeds}
-    elif measured := _measured(claim, plan):
-        unit, noise = f"{axis}, noise measured", dict.fromkeys(seeds, measured)
-    elif deviation and stated and claim["kind"] != "trend":
-        variance, unit = sum(deviation**2 / n for n in arms), f"{axis}, noise assumed"
-        noise = dict.fromkeys(seeds, _assumed(claim, plan, variance * (1 - CORRELATION)))
+        noise: dict[int, Any] = {n: Rates(0, n * arms[0], 0, n * arms[1]) for n in seeds}
     else:
-        unit, noise = STANDARD, dict.fromkeys(seeds, _assumed(claim, plan, 1.0))
+        if differences := _measured(claim, plan):
+            size = f"{differences.seed_variance**0.5:.3g} ({counted(differences.pairs, 'seed')})"
+            unit = f"{axis}, measured deviation {size}"
+        else:
+            unit, assumed = STANDARD, 1.0
+            if deviation and stated and claim["kind"] != "trend":
+                assumed = deviation * (sum(1 / n for n in arms) * (1 - CORRELATION)) ** 0.5
+                unit = f"{axis}, assumed deviation {assumed:.3g}"
+            differences = Estimate(0.0, 2, 0, assumed**2, 0.0, skewness=0.0)
+        noise = dict.fromkeys(seeds, _as_judged(differences, claim, plan))
     detectable = {n: kind.detectable(claim, noise[n], alpha, n) for n in seeds}
     planned = {} if unit == STANDARD else kind.seeds_needed(claim, noise[seeds[0]], alpha)
     needed = planned.get(SUPPORTED)
-    return Sensitivity(claim, detectable, unit, needed["seeds"] if needed else None)
+    return Sensitivity(claim, detectable, unit, needed["seeds"] if needed else None, assumed)
 
 
-def _assumed(claim: Claim, plan: Plan, variance: float) -> Estimate | PlannedNoise:
-    """Return the noise to assume for a claim without an earlier sweep; `variance` is that of the
-    difference that the claim is about, with one run of each arm.
+def _as_judged(noise: Estimate, claim: Claim, plan: Plan) -> Estimate | PlannedNoise:
+    """Return the noise of a claim whose errors a verdict from three seeds on estimates from all
+    arms of the study, if it has three; `noise` is that of the differences alone.
     """
     study, arms = plan.sweep.study, len(plan.stages[1])
-    if study is None or arms < FEWEST_ARMS:
-        return Estimate(0.0, 2, 0, variance, 0.0, skewness=0.0)
+    if study is None or arms < FEWEST_ARMS or noise.pairs >= FEWEST_RUNS:
+        return noise
     further = study.get("baseline_seeds") if claim["baseline"] == {FACTOR: BASELINE} else None
-    return PlannedNoise(arms, (further or study["seeds"]) / study["seeds"], variance)
+    ratio, of_texts = (further or study["seeds"]) / study["seeds"], noise.sentence_variance
+    return PlannedNoise(arms, ratio, noise.seed_variance, noise.sentences, of_texts)
 
 
 def _numbers_of_arms(claim: Claim, plan: Plan) -> list[int]:
@@ -154,15 +163,15 @@ def power_table(sensitivities: Sequence[Sensitivity], seeds: int) -> list[str]:
     for values, (first, *more) in alike.items():
         rows.append((f"{first} and {len(more)} more" if more else first, *values))
     lines = aligned(rows)
-    effects = [each.detectable.get(seeds) for each in sensitivities if each.unit == STANDARD]
-    if effects:
+    if any(each.unit == STANDARD for each in sensitivities):
         lines.append(
-            "How much runs vary is not known from a sweep of this name and setting in which all "
-            "arms learned, so the unit is the standard deviation of the difference for one seed. "
-            "Add noise=X, the standard deviation that you expect between the runs of an arm, for "
-            "effects in the unit of the metric."
+            "No sweep of this name and setting shows how runs vary, so the unit is the standard "
+            f"deviation of the difference for one seed, {(2 * (1 - CORRELATION)) ** 0.5:.3g} times "
+            "that of the runs of an arm. With noise=X for the latter, it is that of the metric."
         )
-    if effects and all(effect is None or effect >= HUGE for effect in effects):
+    assumed = [each for each in sensitivities if each.deviation]
+    effects = [(each.detectable.get(seeds) or math.inf) / each.deviation for each in assumed]
+    if effects and min(effects) >= HUGE:
         lines.append(
             f"{counted(seeds, 'seed')} will probably decide nothing: even a difference of {HUGE} "
             "standard deviations would stay undecided. Plan more seeds before you train."

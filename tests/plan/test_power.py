@@ -80,6 +80,9 @@ def test_earlier_pairs_of_the_arms_tell_how_much_runs_vary(seen):
     assert claim.seeds_needed < double.seeds_needed
     for seeds, least in claim.detectable.items():
         assert double.detectable[seeds] == pytest.approx(2 * least, rel=1e-3)
+    (two,), (unknown,) = seen({}, runs=earlier((0, 0.0), (1, 2.0))), seen({})
+    for seeds, least in unknown.detectable.items():  # the rule of a verdict from more seeds
+        assert two.detectable[seeds] == pytest.approx(2**0.5 * least, rel=1e-3)
 
 
 def test_an_assumed_deviation_of_runs_gives_effects_in_the_unit_of_the_metric(seen):
@@ -126,6 +129,7 @@ def test_a_part_of_a_study_has_no_power_and_equal_claims_share_a_line(seen):
 def test_a_plan_says_that_its_seeds_are_too_few_to_decide_anything(seen, seeds, warned):
     table_and_unit = 3  # lines
     assert len(power_table(seen({}, seeds=seeds), seeds)) == table_and_unit + warned
+    assert len(power_table(seen({}, seeds=seeds, deviation=3.0), seeds)) == 2 + warned
 
 
 def test_measured_variation_decides_instead_of_the_number_of_seeds(seen):

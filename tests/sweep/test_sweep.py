@@ -59,7 +59,9 @@ def links(tmp_path):
 
 
 @pytest.mark.slow
-def test_every_arm_gets_its_best_rate_and_old_runs_make_no_evidence(ablate, tmp_path):
+def test_every_arm_gets_its_best_rate_and_old_runs_make_no_evidence(
+    ablate, command, small, tmp_path
+):
     arguments = (
         "+experiment=preln_vs_postln",
         "study.tune.values=[1e-6,0.01]",
@@ -79,6 +81,7 @@ def test_every_arm_gets_its_best_rate_and_old_runs_make_no_evidence(ablate, tmp_
         candidates = [run for run in screened if run["levels"] == link["levels"]]
         best = min(candidates, key=lambda run: value(run, "val/nll"))
         assert link["tuned"]["value"] == best["tuned"]["value"]
+    assert "; 12 are done\n" in command("plan", *small, *arguments)[1]
     shutil.rmtree(sweep_folder(tmp_path))
     done = ablate(*arguments, "study.claims.0.margin=1.5")  # the study is changed after its runs
     assert done.stderr.count("reused, ") == 16

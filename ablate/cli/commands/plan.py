@@ -42,10 +42,9 @@ def run(arguments: argparse.Namespace) -> None:
         return
     from ablate.sweep.runs import compose_sweep
 
-    words = given.overrides
     place = (given.config_dir, given.config_path, given.config_name)
     check_shadowed_files(given.config_dir)
-    with compose_sweep(words, *place) as sweep:
+    with compose_sweep(given.overrides, *place) as sweep:
         from ablate.sweep.runs import plan_runs
 
         planned = plan_runs(*sweep)
