@@ -272,13 +272,9 @@ def with_claims(sweep: PlannedSweep) -> PlannedSweep:
     if sweep.study is None or sweep.study["claims"]:
         return sweep
     task = next(iter(sweep.checked.jobs.values())).task
-    factors = map(place, sweep.study["factors"])
     steps = min(cell.arm.budget.steps for cell in cells)
-    by_nll = (
-        task.generates
-        and steps < SHORT
-        and not any(is_below(factor, WITHOUT_NLL) for factor in factors)
-    )
+    have_nll = not any(is_below(place(x), WITHOUT_NLL) for x in sweep.study["factors"])
+    by_nll = task.generates and have_nll and steps < SHORT
     asked = ("test/nll", f" after {steps} steps") if by_nll else (f"test/{task.main}", "")
     claims = [*_claims(sweep, *asked)]
     seeds = len({cell.seed for cell in cells})
