@@ -203,7 +203,7 @@ def _of_steps(evidence: Evidence) -> Iterator[Reason]:
     fewest: dict[str, int] = {}
     study = evidence.study
     for run in () if FACTOR in study["factors"] or study.get("design") else evidence.runs:
-        planned = run["levels"].get("budget.steps", evidence.regime.get("steps"))
+        planned: Any = run["levels"].get("budget.steps", evidence.regime.get("steps"))
         steps, arm = int(run["metrics"].get("steps") or 0), arm_label(run["levels"])
         if run["status"] == "finished" and 0 < steps < (planned or 0):
             fewest[arm] = min(steps, fewest.get(arm, steps))
