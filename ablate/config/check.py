@@ -43,10 +43,7 @@ INTERFACES = {
 }
 FACTORIES = ("optimizer", "trainer")  # nodes that describe a factory of objects of their class
 # of each named node within a node of the config, such as callbacks.first and callbacks.second
-NAMED = {
-    "callbacks": "pytorch_lightning.callbacks.Callback",
-    "metric": "ablate.metric.SplitMetric",
-}
+NAMED = {"callbacks": "pytorch_lightning.callbacks.Callback", "metric": "ablate.metric.SplitMetric"}
 
 
 def check_interface(key: str, node: DictConfig, annotation: Any) -> None:

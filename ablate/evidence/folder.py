@@ -319,9 +319,7 @@ def in_blocks(rows: Num[np.ndarray, "rows K"]) -> Float[np.ndarray, "blocks K"]:
     return np.add.reduceat(rows, starts, dtype=np.float64)
 
 
-def contributions_of_blocks(
-    rows: Num[np.ndarray, "blocks 2"],
-) -> Float[np.ndarray, " blocks"]:
+def contributions_of_blocks(rows: Num[np.ndarray, "blocks 2"]) -> Float[np.ndarray, " blocks"]:
     """Return the contribution of each block to the nll per token of a text, which is their mean.
 
     Args:

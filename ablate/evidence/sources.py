@@ -109,9 +109,7 @@ def read_lightning(root: Path, columns: Collection[str]) -> Source:
     notes: list[str] = []
     runs = [
         RunLog(
-            path_columns(root, path.parent),
-            _settings(path.with_name(SETTINGS)),
-            _rows(path, notes),
+            path_columns(root, path.parent), _settings(path.with_name(SETTINGS)), _rows(path, notes)
         )
         for path in sorted(root.rglob(METRICS))
     ]

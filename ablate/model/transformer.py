@@ -133,10 +133,7 @@ class OneStack(Assembled):
 
     def __init__(self, *, architecture: Architecture, n_layers: Count, causal: bool) -> None:
         stack = architecture.make_stack(
-            self.name,
-            {self.name: n_layers},
-            causal=causal or self.decodes,
-            look_ahead=not causal,
+            self.name, {self.name: n_layers}, causal=causal or self.decodes, look_ahead=not causal
         )
         super().__init__(architecture=architecture, stacks={self.name: stack}, causal=causal)
         self.causal = causal

@@ -150,12 +150,7 @@ class Translations(TokenScores):
         """
         self.unended.update((lengths >= limits).float().mean(), len(lengths))
 
-    def add(
-        self,
-        index: Int[Tensor, " B"],
-        hypotheses: list[str],
-        references: list[str],
-    ) -> None:
+    def add(self, index: Int[Tensor, " B"], hypotheses: list[str], references: list[str]) -> None:
         """Add the scores of translations; `index` has the line numbers of the sentences."""
         counted = {
             name: score.statistics(hypotheses, references) for name, score in self.scores.items()

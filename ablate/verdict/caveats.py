@@ -154,9 +154,7 @@ def _of_tuning(evidence: Evidence) -> Iterator[Reason]:
 
 
 def _at_end(
-    arms: Mapping[str, list[Run]],
-    grids: Mapping[int, list[Any]],
-    end: Callable[[list[Any]], Any],
+    arms: Mapping[str, list[Run]], grids: Mapping[int, list[Any]], end: Callable[[list[Any]], Any]
 ) -> dict[str, list[int]]:
     """Return, for each arm in which runs chose the largest (or smallest) tried value, the number of
     these runs and of all runs.

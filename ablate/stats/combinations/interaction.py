@@ -134,13 +134,7 @@ def strongest_pairs(
     p = [2 * float(special.stdtr(df, -abs(effects[k] / errors[k]))) for k in order]
     adjusted = adjust([{"p": value} for value in p], [0.05] * len(p))
     return [
-        PairTest(
-            pairs[k],
-            float(first_half[0][k]),
-            float(effects[k]),
-            float(errors[k]),
-            test["p"],
-        )
+        PairTest(pairs[k], float(first_half[0][k]), float(effects[k]), float(errors[k]), test["p"])
         for k, test in zip(order, adjusted, strict=True)
     ]
 
