@@ -181,8 +181,8 @@ def folders_sought_once():
     described = functools.cache(lambda **of: OmegaConf.structured(ConfigSourceInfo(**of)))
 
     def seek_once(self, config_path):  # Hydra 1.4 names the argument
-        known = self.path.startswith(fixed)
-        return sought(self.path, config_path) if known else is_group(self, config_path)
+        is_fixed = self.path.startswith(fixed)
+        return sought(self.path, config_path) if is_fixed else is_group(self, config_path)
 
     def exists_once(self, config_path):
         key = place(self), config_path

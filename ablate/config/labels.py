@@ -344,8 +344,10 @@ def _docstring(target: str) -> str:
         return target
     tree = _tree(source)
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-    own = classes.get(names[-1], tree)
-    docstring = (len(classes) < 2 and ast.get_docstring(tree)) or ast.get_docstring(own) or target
+    documented = classes.get(names[-1], tree)
+    docstring = (
+        (len(classes) < 2 and ast.get_docstring(tree)) or ast.get_docstring(documented) or target
+    )
     paragraph = docstring.partition("\n\n")[0]
     return " ".join(paragraph.split()).rstrip(".")
 

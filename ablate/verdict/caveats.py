@@ -198,8 +198,7 @@ def _of_steps(evidence: Evidence) -> Iterator[Reason]:
     """Yield a caveat with the fewest steps of each arm, if early stopping ended its runs. Variants,
     which may set the number of steps themselves, are not asked.
     """
-    fewest: dict[str, int] = {}
-    study = evidence.study
+    study, fewest = evidence.study, dict[str, int]()
     for run in () if FACTOR in study["factors"] or study.get("design") else evidence.runs:
         planned: Any = run["levels"].get("budget.steps", evidence.regime.get("steps"))
         steps, arm = int(run["metrics"].get("steps") or 0), arm_label(run["levels"])
@@ -368,8 +367,8 @@ def _of_trend(claim: JudgedClaim) -> Iterator[Reason]:
         change = difference(after, before)
         if sign * change * slope < 0:
             ends = {"from": first, "to": second, "change": change}
-            measures = entry.get("measures", "")
-            yield reason("trend_reverses", metric=metric, measures=measures, **ends)
+            ends |= {"metric": metric, "measures": entry.get("measures", "")}
+            yield reason("trend_reverses", **ends)
 
 
 def _of_claim(claim: JudgedClaim, evidence: Evidence) -> Iterator[Reason]:

@@ -1,4 +1,4 @@
-"""What a run prints, and what its times are."""
+"""The output of a run, and its measured times."""
 
 import json
 import re

@@ -239,9 +239,9 @@ def test_a_learning_rate_that_was_not_tuned_is_a_caveat(arms, claim, evidence):
 @pytest.mark.parametrize("steps", [100, 480])
 def test_runs_that_ended_before_their_last_step_are_a_caveat(arms, evidence, steps):
     runs = [run | {"metrics": run["metrics"] | {"steps": steps}} for run in arms(*[range(3)] * 2)]
-    asked = replace(evidence(runs), regime={"steps": 480})
-    found = codes(conclude(asked)).get("trained_short")
-    assert (found and {*found["arms"].values()}) == ({steps} if steps < 480 else None)
+    planned = replace(evidence(runs), regime={"steps": 480})
+    caveat = codes(conclude(planned)).get("trained_short")
+    assert (caveat and {*caveat["arms"].values()}) == ({steps} if steps < 480 else None)
 
 
 @pytest.mark.parametrize(("seeds", "rate"), [(5, 0.054), (7, 0.136), (12, 0.203), (40, 0.203)])
@@ -252,9 +252,9 @@ def test_a_rate_that_was_tuned_once_for_all_seeds_is_a_caveat(
     runs = [run | {"tuned": {"value": 0.2}} for run in arms(range(seeds), range(seeds))]
     tune = {"key": "optimizer.lr", "values": [0.1, 0.2, 0.4], "seeds": [901, 902]}
     tuning = [run for run in runs if for_each or run["seed"] < 2]
-    found = codes(conclude(replace(evidence(runs, tune=tune), screening=tuning)))
+    caveats = codes(conclude(replace(evidence(runs, tune=tune), screening=tuning)))
     expected = {"key": "optimizer.lr", "tuning": 2, "seeds": seeds, "rate": rate}
-    assert found.get("tuned_once") == (None if for_each else expected)
+    assert caveats.get("tuned_once") == (None if for_each else expected)
 
 
 def test_the_rates_of_arms_that_are_tuned_once_are_those_of_the_page():
