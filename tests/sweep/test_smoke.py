@@ -3,6 +3,7 @@
 import pytest
 
 from ablate.cli.train import fit_smoke_test
+from ablate.evidence.gather import gather
 
 STUDY = ["+experiment=preln_vs_postln", "scale=smoke"]
 
@@ -24,6 +25,7 @@ def test_a_study_connects_and_has_no_verdict(command, here, small, tmp_path):
     status, _, err = command("+experiment=heads_param_count", "scale=smoke", *words, "-m")
     assert status == 0, err
     (sweep,) = (tmp_path / "results" / "sweeps" / "heads_param_count").iterdir()
+    assert not any("rate" in run for run in gather(sweep).runs)  # nothing was trained
     assert (sweep / "table.md").exists()
     assert not (sweep / "verdict.json").exists()
     cells = len(list((sweep / "cells").iterdir()))
