@@ -366,8 +366,8 @@ def _of_trend(claim: JudgedClaim) -> Iterator[Reason]:
     for (first, before), (second, after) in pairwise(means):
         change = difference(after, before)
         if sign * change * slope < 0:
-            ends = {"from": first, "to": second, "measures": entry.get("measures", "")}
-            yield reason("trend_reverses", metric=metric, change=change, **ends)
+            values = {"metric": metric, "measures": entry.get("measures", "")}
+            yield reason("trend_reverses", **values, **{"from": first, "to": second}, change=change)
 
 
 def _of_claim(claim: JudgedClaim, evidence: Evidence) -> Iterator[Reason]:
