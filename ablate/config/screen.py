@@ -101,10 +101,10 @@ def _baseline_seeds(study: DictConfig, variants: int) -> int | None:
 
 
 def swept_values(config: DictConfig) -> dict[str, Any]:
-    """Return the values that the experiment file of a sweep sweeps by key: all variants and seeds
-    of a screen, unless the file sets others.
+    """Return, for each config key, the values that an experiment file sweeps. For a screen, these
+    are all variants and seeds, except for keys whose values the file sets.
 
-    Hydra 1.4 refuses a sweep whose `hydra.sweeper` was changed, so they are not written there.
+    Hydra 1.4 ends if code has changed `hydra.sweeper`, so the values are not stored there.
     """
     params = config.hydra.sweeper.params
     given: Any = OmegaConf.to_container(params, resolve=False) if params else {}

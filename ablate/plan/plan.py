@@ -148,7 +148,7 @@ def earlier_sweep(config: DictConfig) -> Evidence | None:
 
 
 def _tuned(cells: Iterable[Cell], earlier: Evidence | None, tune: Tune) -> Iterator[Cell]:
-    """Yield the runs for which an earlier sweep tuned by the same rule, with its chosen values."""
+    """Yield each run whose tuned value an earlier sweep chose by this rule, with this value."""
     runs = earlier.runs if earlier and earlier.study.get("tune") == tune else []
     chosen = {run_key(r["levels"], r["seed"]): value_text(r["tuned"]["value"]) for r in runs}
     for cell in cells:
@@ -279,7 +279,7 @@ def lines_of(plan: Plan, noise: float, interaction: float) -> list[str]:
     done = f"{sum(arm.done for arm in (*tuning, *arms))} are done"
     tune, further = plan.sweep.tune, WIDENINGS * sum(arm.n_left for arm in arms)
     if further and tune and len(tune["values"]) > 1:
-        done += f", and up to {further} more tune if an end of the list of values is best"
+        done += f"; up to {further} more if the first or last value to tune is best"
     rows: list[tuple[str, ...]] = [("arm", "runs", "done", "seconds each")]
     rows += [_row(arm, "tuning: ") for arm in tuning] + [_row(arm) for arm in arms]
     design = design_of(config)

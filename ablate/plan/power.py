@@ -166,8 +166,9 @@ def power_table(sensitivities: Sequence[Sensitivity], seeds: int) -> list[str]:
     if any(each.unit == STANDARD for each in sensitivities):
         lines.append(
             "No sweep of this name and setting shows how runs vary, so the unit is the standard "
-            f"deviation of the difference for one seed, {(2 * (1 - CORRELATION)) ** 0.5:.3g} times "
-            "that of the runs of an arm. With noise=X for the latter, it is that of the metric."
+            "deviation of the difference between two runs with the same seed, assumed to be "
+            f"{(2 * (1 - CORRELATION)) ** 0.5:.3g} times that of the runs of an arm. noise=X gives "
+            "the latter in the unit of the metric."
         )
     assumed = [each for each in sensitivities if each.deviation]
     effects = [(each.detectable.get(seeds) or math.inf) / each.deviation for each in assumed]

@@ -73,10 +73,10 @@ Styles = dict[str, dict[str, Any]]  # label, colour and line style of each line,
 
 
 def line_styles(runs: list[Run], lines: Mapping[str, Levels] | None = None) -> Styles:
-    """Return the colour and the line style of each line of a figure, with its label.
+    """Return label, colour and line style of each line of a figure.
 
-    An option has the same colour in all figures of a study: the colour of a line is that of the
-    first option of its arm. Lines of the same colour differ in line style.
+    A line takes the colour of the first option of its arm, in the order of the factors, and an
+    option keeps its colour in all figures of a study. Lines of the same colour differ in style.
 
     Args:
         runs: all runs of the study.

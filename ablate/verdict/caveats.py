@@ -182,7 +182,7 @@ def _of_runs(evidence: Evidence, judged: Sequence[JudgedClaim]) -> Iterator[Reas
     failed = [run["cell"] for run in evidence.runs if run["status"] == "failed"]
     if failed:
         yield reason("runs_failed", cells=failed)
-    yield from _of_steps(evidence)
+    yield from _of_early_stopping(evidence)
     if not evidence.is_table:
         failures = (claim.entry.get("failed_to_learn", {}).items() for claim in judged)
         counted = {arm for of_claim in failures for arm, count in of_claim if count["runs"]}
@@ -194,9 +194,9 @@ def _of_runs(evidence: Evidence, judged: Sequence[JudgedClaim]) -> Iterator[Reas
         yield from _of_unlearned("short_runs_went_wrong", runs, steps=steps_of_runs)
 
 
-def _of_steps(evidence: Evidence) -> Iterator[Reason]:
-    """Yield a caveat with the fewest steps of each arm, if early stopping ended its runs. Variants,
-    which may set the number of steps themselves, are not asked.
+def _of_early_stopping(evidence: Evidence) -> Iterator[Reason]:
+    """Yield a caveat with the steps of the shortest run of each arm, if early stopping ended runs.
+    Screens and recipes are left out, because a variant may set its own number of steps.
     """
     study, fewest = evidence.study, dict[str, int]()
     for run in () if FACTOR in study["factors"] or study.get("design") else evidence.runs:

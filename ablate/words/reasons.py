@@ -45,10 +45,10 @@ TEMPLATES = {  # `Words` formats the values of a code
     "claims_wait": "Of {planned} planned claims, {waiting} wait for the runs of an arm.",
     "best_at_end": "The best of the tried values of the {key:key} ({values:listed}) is the largest "
     "in {largest:each}, and the smallest in {smallest:each}. A better one may lie outside.",
-    "tuned_once": "All {seeds} seeds of an arm have the {key:key} that was best in tuning runs of "
-    "{tuning:seed}, and no interval includes the uncertainty of this choice. In simulations, up to "
-    "{rate:.0%} of comparisons of identical arms are then significant, where 5 % should be "
-    "(docs/explanation/calibration.md).",
+    "tuned_once": "In each arm, the runs of all {seeds} seeds have the {key:key} that was best in "
+    "tuning runs with {tuning:seed}, and no interval includes the uncertainty of this choice. In "
+    "simulations, up to {rate:.0%} of comparisons of equal arms are then significant instead of "
+    "5 % (docs/explanation/calibration.md).",
     "tuned_short": "The {key:key} was tuned in runs of {short:grouped} steps, and reused without "
     "tuning in runs of {steps:grouped} steps, for which another value may be better.",
     "not_tuned": "The learning rate ({rates:listed}) was not tuned, so an arm may be better at "
@@ -59,8 +59,8 @@ TEMPLATES = {  # `Words` formats the values of a code
     "busy_machine": "While times were measured, others kept up to {cores:.1f} cores busy.",
     # the runs
     "runs_failed": "{cells:run} ended in an error and do not count (cell {cells:listed}).",
-    "trained_short": "Some runs ended before their last step, as by early stopping. The shortest "
-    "of each arm took this many steps: {arms:each}.",
+    "trained_short": "Some runs stopped before the planned number of steps, for example by early "
+    "stopping. Steps of the shortest run of each arm: {arms:each}.",
     "runs_went_wrong": "{arms:total} diverged or collapsed ({arms:each}). Estimates use only the "
     "runs that learned the task.",
     "short_runs_went_wrong": "After {steps:grouped} steps, {arms:total} had diverged or collapsed "

@@ -60,9 +60,9 @@ def run(arguments: argparse.Namespace) -> None:
     answered = [] if arguments.state else [*questions(entries, arguments.words)]
     if not picked and not answered:
         missing = [word for word in arguments.words if not pick(entries, None, [word])]
-        asked = missing or [*arguments.words, *filter(None, [arguments.state])]
-        conditions = listed(asked, "or" if missing else "and")
-        raise UserError(f"no claim of {len(entries)} has {conditions}; give other or fewer words")
+        together = listed([*arguments.words, *filter(None, [arguments.state])])
+        problem = f"{listed(missing, 'or')}; give other" if missing else f"{together}; give fewer"
+        raise UserError(f"none of the {len(entries)} claims contains {problem} words")
     console = make_console()
     for question, answer, *ids in answered:
         console.print(Text.assemble((question, "bold"), f" {answer} [{', '.join(ids)}]\n"))
