@@ -23,7 +23,7 @@ from ablate.verdict.stored import (
     was_trained,
 )
 from ablate.verdict.types import Entry, Verdict
-from ablate.words.answer import short_answer
+from ablate.words.answer import effect_text, short_answer
 from lab.command import main
 
 FIRST = "reading the verdicts"
@@ -37,7 +37,8 @@ QUESTION = "- **{}** {} ({})\n"  # with its answer and the ids of the claims
 TABLES = (
     "\n## Experiments\n\nOne row for each experiment, grouped by subject. The report of an "
     "experiment has the evidence for each answer ([what the answers "
-    "mean](../docs/explanation/verdicts.md)).\n\n"
+    "mean](../docs/explanation/verdicts.md)). In italics: the measured difference, with its "
+    "confidence interval (CI).\n\n"
 )
 OTHER = "Other questions"  # group of an experiment whose claims no document makes
 AGAIN = "\n## Fresh seeds\n\n`ablate reproduce` tested some experiments again with fresh seeds. "
@@ -121,8 +122,19 @@ def _answers(claims: list[Entry], contest: list[Replication]) -> Iterator[str]:
         remarks = [f"interpretation: {text(meaning)}"] if meaning else []
         remarks += ["exploratory"] if claim["exploratory"] else []
         remarks += [f"fresh seeds: {again['replication']}"] if again else []
-        remark = f" ({'; '.join(remarks)})" if remarks else ""
+        remark = (f" ({'; '.join(remarks)})" if remarks else "") + _effect(claim)
         yield f"**{short_answer(claim, claim)}.** {text(claim['statement'])}{remark}"
+
+
+def _effect(claim: Entry) -> str:
+    """Return the effect of a claim with its interval, after a space; "" for a claim that compares
+    no means of two arms.
+    """
+    if claim["kind"] in ("exact", "stability", "trend") or claim["effect"] is None:
+        return ""
+    two_sided, one_sided = claim["interval"], claim.get("interval_equivalence")
+    level = 1 - (2 if one_sided else 1) * claim["alpha"]
+    return f" *{text(effect_text(claim, claim['effect'], one_sided or two_sided, level))}*"
 
 
 if __name__ == "__main__":

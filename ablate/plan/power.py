@@ -47,7 +47,8 @@ class Sensitivity:
         claim: the claim.
         detectable: for each number of seeds, the smallest true effect that is detected with power
             0.8 (for equivalence and non-inferiority: the smallest margin); None if there is none.
-        unit: the unit of these effects, and the standard deviation of the difference for one seed.
+        unit: the unit of these effects, and the standard deviation (SD) of the difference for one
+            seed.
         seeds_needed: number of seeds with which the claim is supported with power 0.8, if the
             effect that it names is true; None if this is unknown, or if no number is enough.
         deviation: assumed standard deviation of the difference for one seed; 0 if none is.
@@ -88,12 +89,12 @@ def _sensitivity(claim: Claim, plan: Plan, claims: list[Claim], deviation: float
     else:
         if differences := _measured(claim, plan):
             size = f"{differences.seed_variance**0.5:.3g} ({counted(differences.pairs, 'seed')})"
-            unit = f"{axis}, measured deviation {size}"
+            unit = f"{axis}, SD of the difference {size}"
         else:
             unit, assumed = STANDARD, 1.0
             if deviation and stated and claim["kind"] != "trend":
                 assumed = deviation * (sum(1 / n for n in arms) * (1 - CORRELATION)) ** 0.5
-                unit = f"{axis}, assumed deviation {assumed:.3g}"
+                unit = f"{axis}, SD of the difference {assumed:.3g} (assumed)"
             differences = Estimate(0.0, 2, 0, assumed**2, 0.0, skewness=0.0)
         noise = dict.fromkeys(seeds, _as_judged(differences, claim, plan))
     detectable = {n: kind.detectable(claim, noise[n], alpha, n) for n in seeds}

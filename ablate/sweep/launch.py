@@ -85,7 +85,11 @@ def launch(context: HydraContext, config: DictConfig, jobs: Sequence[Sequence[st
         waves = [sweep.cells] if sweep.is_part else stages(sweep.cells, sweep.study)
         total = len(sweep.cells) + len(sweep.screening)
         with progress(config.name, total, shown=sys.stderr.isatty()) as work:
-            n_executed = Worker(sweep, engine, work).run_stages(waves)
+            try:
+                n_executed = Worker(sweep, engine, work).run_stages(waves)
+            except (KeyboardInterrupt, SystemExit):
+                print("interrupted; the same command continues the sweep", file=sys.stderr)
+                raise
     if end_once(config, n_executed):
         sys.exit(1)
 
