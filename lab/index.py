@@ -9,7 +9,6 @@ from urllib.parse import quote
 
 from ablate.cli.parser import Parser
 from ablate.config.labels import experiment_title, option_label
-from ablate.errors import UserError
 from ablate.ledger.text import questions, read_entries
 from ablate.ledger.verdicts import read_claims
 from ablate.phrases import each_of, grouped, interpretation, listed, text
@@ -57,14 +56,9 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Write the table, and print its path.
-
-    Raises:
-        UserError: no experiment in the folder has a verdict.
-    """
+    """Write the table, and print its path."""
     path = arguments.folder.expanduser() / "README.md"
-    text = index(path.parent)
-    write_text(path, text)
+    write_text(path, index(path.parent))
     print(f"table: {path}")
 
 
@@ -73,11 +67,9 @@ def index(folder: Path) -> str:
     one for each group of claims.
 
     Raises:
-        UserError: no experiment in the folder has a verdict, or a verdict is damaged.
+        UserError: a verdict is damaged.
     """
     paths = sorted(folder.glob("*/verdict.json"))
-    if not paths:
-        raise UserError(f"{folder} has no experiment with a verdict.json")
     group_of = {claim.id: claim.group for claim in read_claims()}
     tables: dict[str, list[list[str]]] = {group: [] for group in (*group_of.values(), OTHER)}
     contests = [read_contest(path.parent) for path in paths]

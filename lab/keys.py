@@ -37,8 +37,9 @@ HEAD = """\
 # Every config key
 
 Made by `python -m lab.keys to=docs/reference/keys.md`; a test compares this page with the code.
-Set any key as `key=value` on the command line. `ablate --cfg job` shows the values of one config,
-and `ablate options` lists the options of the groups. *Required* means that a value must be given.
+Set any key as `key=value` on the command line. The option of `scale`, by default `cpu`, replaces
+some defaults, such as `budget.steps`: `ablate --cfg job` shows the values of one config.
+`ablate options` lists the options of the groups. *Required* means that a value must be given.
 
 """
 TREE = """\
@@ -80,7 +81,7 @@ SHARED = {
     "url": "address that the files are downloaded from",
     "accelerator": "device that trains: cpu, gpu, mps, or auto",
     "devices": "number of devices, or a list of GPU indices such as [0,1]",
-    "strategy": "Lightning's strategy for several devices: auto, ddp, ddp_spawn, ...",
+    "strategy": "Lightning's strategy for several devices: such as auto or ddp",
     "num_nodes": "number of machines that train one run together",
     "precision": "number format; auto: bfloat16 if the device multiplies it fast, else float32",
     "max_steps": "number of optimiser steps; set `budget.steps` instead",

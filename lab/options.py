@@ -8,6 +8,7 @@ import argparse
 from itertools import groupby
 
 from ablate.config.labels import options
+from ablate.metric import METRICS
 from lab.command import add_page, main, write_page
 
 FIRST = "reading the options"
@@ -18,6 +19,14 @@ Made by `python -m lab.options to=docs/reference/options.md` from the docstrings
 tree. Choose one with `group=option`, as in `python -m ablate model/position=learned`;
 `ablate --cfg job` shows its keys.
 """
+METRIC_TABLE = """\
+## Metrics
+
+Keys in W&B, in data frames and in claims (`metric: test/nll`); a run has the metrics of its task.
+`parameters`, `steps`, `diverged`, `collapsed` and `unstable` (diverged or collapsed) have no split.
+
+| key | what it is | unit | better |
+|---|---|---|---|"""
 
 
 add_arguments = add_page
@@ -38,7 +47,11 @@ def page() -> str:
             described = f"{option.summary}{place}".replace("|", r"\|")
             parts.append(f"| `{option.name}` | {described} |")
         parts.append("")
-    return "\n".join(parts)
+    parts.append(METRIC_TABLE)
+    for key, metric in ((key, x) for key, x in METRICS.items() if x.split):
+        name = f"`test/{key}`" + f", `val/{key}`" * (metric.split == "val")
+        parts.append(f"| {name} | {metric.name} | {metric.unit} | {metric.better} |")
+    return "\n".join([*parts, ""])
 
 
 if __name__ == "__main__":

@@ -197,7 +197,7 @@ def curve_of(folder: Path) -> Curve:
 
     A metric that is missing at a validation is left out. The result is {} without a validation.
     """
-    points = _lines_with(CURVES[0], folder)
+    points = logged(folder, CURVES[0])
     common = [name for name in CURVES if all(name in line for line in points)]
     return {name: [line[name] for line in points] for name in ("step", *common)} if points else {}
 
@@ -208,9 +208,9 @@ def training_curve_of(folder: Path) -> Curve:
 
     The curve has at most `POINTS` points, evenly spaced, and includes the last logged step.
     """
-    logged = _lines_with(TRAINING, folder)
-    count = min(len(logged), POINTS)
-    points = [logged[len(logged) * number // count - 1] for number in range(1, count + 1)]
+    every = logged(folder, TRAINING)
+    count = min(len(every), POINTS)
+    points = [every[len(every) * number // count - 1] for number in range(1, count + 1)]
     values = [_rounded(line[TRAINING], DIGITS) for line in points]
     return {"step": [line["step"] for line in points], TRAINING: values} if points else {}
 
@@ -221,9 +221,9 @@ def _rounded(value: Any, digits: int) -> Any:
     return value if counts else float(f"{value:.{digits}g}")
 
 
-def _lines_with(metric: str, folder: Path) -> list[Metrics]:
-    """Return the lines of a run's metrics.jsonl that contain a metric, ordered by optimiser step;
-    [] if the file does not exist.
+def logged(folder: Path, metric: str = "step") -> list[Metrics]:
+    """Return, for each optimiser step at which a run logged a metric, all metrics that it logged
+    there, from metrics.jsonl; [] if the file does not exist.
     """
     path = folder / "metrics.jsonl"
     by_step: dict[Any, Metrics] = {}

@@ -260,8 +260,8 @@ def _tests(claim: Any) -> Fields:
         yield f"p ({side}, Holm)", probability(claim["p_adjusted"].get(side))
     if shares := claim.get("information"):
         yield "Interim analyses", listed([f"{100 * share:.0f} %" for share in shares]) + " of seeds"
-    if "counts" in claim:
-        yield "Runs of each arm", listed(claim["counts"])
+    if counts := claim.get("counts") or [of for _, of in claim.get("rates", [])]:
+        yield "Runs of each arm", listed(counts)
     elif claim["p"]:
         yield "Paired seeds", f"{claim['pairs']}"
     if (control := claim.get("control")) is not None:

@@ -85,11 +85,7 @@ def launch(context: HydraContext, config: DictConfig, jobs: Sequence[Sequence[st
         waves = [sweep.cells] if sweep.is_part else stages(sweep.cells, sweep.study)
         total = len(sweep.cells) + len(sweep.screening)
         with progress(config.name, total, shown=sys.stderr.isatty()) as work:
-            try:
-                n_executed = Worker(sweep, engine, work).run_stages(waves)
-            except (KeyboardInterrupt, SystemExit):
-                print("interrupted; the same command continues the sweep", file=sys.stderr)
-                raise
+            n_executed = Worker(sweep, engine, work).run_stages(waves)
     if end_once(config, n_executed):
         sys.exit(1)
 

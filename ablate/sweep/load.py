@@ -15,7 +15,7 @@ from ablate.config.study import Levels
 from ablate.errors import UserError
 from ablate.evidence.checks import ABOUT, RUNS, file_of_runs, read_parts
 from ablate.evidence.folder import Evidence
-from ablate.evidence.gather import SCREENING, curve_of, gather, training_curve_of
+from ablate.evidence.gather import SCREENING, gather, logged
 from ablate.evidence.outcome import Curve, by_label
 from ablate.record.files import check_links
 from ablate.record.results import folders_of, read_outcomes, read_result, say
@@ -140,11 +140,14 @@ def _sweep_rows(folder: Path, curves: bool) -> Iterator[Row]:
             levels = {"experiment": evidence.name, **run["levels"]}
             about = {"arm": arms[run["arm"]], "seed": run["seed"], "status": end["status"], **tuned}
             identity = {"identity": end["identity"]}
+            place = folders.get(end["identity"], {})
             if curves:
                 both = end["curve"], run.get("training", {}) if end is run else {}
-                yield from ({**levels, **about, **identity, **at} for at in _points(*both))
+                whole = place and end is run
+                points: Any = logged(Path(place["run"])) if whole else _points(*both)
+                yield from ({**levels, **about, **identity, **at} for at in points)
             else:
-                seconds, place = {"seconds": end["seconds"]}, folders.get(end["identity"], {})
+                seconds = {"seconds": end["seconds"]}
                 yield {**levels, **about, **end["metrics"], **seconds, **identity, **place}
 
 
@@ -176,8 +179,7 @@ def _results_rows(folder: Path, curves: bool) -> Iterator[Row]:
             yield {**first, **row}
         elif path not in seen:  # its tests share the curves of the training
             about = {key: row[key] for key in ("seed", "status", "identity")}
-            points = _points(curve_of(path), training_curve_of(path))
-            yield from ({**first, **about, **at} for at in points)
+            yield from ({**first, **about, **at} for at in logged(path))
         seen.add(path)
 
 

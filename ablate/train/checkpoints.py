@@ -27,7 +27,6 @@ from pytorch_lightning.callbacks import Callback, Checkpoint
 from pytorch_lightning.trainer.call import _call_callback_hooks
 from pytorch_lightning.trainer.states import TrainerFn
 
-from ablate.errors import rank
 from ablate.record.files import load_weights, read_log, read_tensors, read_weights, write_tensors
 from ablate.record.training import Record
 from ablate.task import of_all_processes
@@ -70,8 +69,7 @@ class Interruption:
 
     def leave(self) -> NoReturn:
         """End the process with the exit status of the signal."""
-        if rank() == 0:
-            print("interrupted; the same command continues this run", file=sys.stderr)
+        print("interrupted; the same command continues this run", file=sys.stderr)
         raise SystemExit(128 + (self.received or signal.SIGTERM))
 
     def _arrived(self, number: int, frame: FrameType | None) -> None:

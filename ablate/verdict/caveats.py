@@ -35,12 +35,12 @@ from ablate.stats import difference
 from ablate.stats.corrections import TUNED_ONCE, is_visible, skewness
 from ablate.verdict.judge import JudgedClaim
 from ablate.verdict.sides import pairs, steps_of, values_of
-from ablate.verdict.types import COMBINATIONS
+from ablate.verdict.types import COMBINATIONS, SUPPORTED
 
 IDLE = 0.2  # number of cores that other processes may use during a time measurement
 ALIKE = 0.01  # largest relative difference in parameters of arms that count as matched
 Rule = Callable[[JudgedClaim, Evidence], Iterator[Reason]]  # yields the caveats on a claim
-# the order of the caveats on claims; those on tables come first
+# the order of the caveats on claims; all others come first
 CODES = (
     *("seeds_unpaired", "failures_left_out", "trend_reverses", "no_spread", "runs_older"),
     *("rates_untuned", "noise", "seeds_only", "asked_before", "interim", "other_settings"),
@@ -371,18 +371,19 @@ def _of_trend(claim: JudgedClaim) -> Iterator[Reason]:
 
 
 def _of_claim(claim: JudgedClaim, evidence: Evidence) -> Iterator[Reason]:
-    """Yield the caveats on a claim: on missing runs, on what its interval covers, on older runs, on
-    learning rates, on how often such a test errs in simulations, and on its history in the analysis
-    log (earlier sweeps that asked the same question, interim analyses, and other settings).
+    """Yield the caveats on a claim, for example on missing runs, on a control that shows no loss,
+    and on its history in the analysis log (earlier sweeps with the same question, other settings).
     """
     yield from _of_missing_runs(claim)
     yield from _of_table(claim)
     yield from _of_trend(claim)
-    entry = claim.entry
+    entry, control = claim.entry, claim.entry.get("control")
     if entry["method"] == "sign test":
         yield reason("no_spread", pairs=entry["pairs"])
     if older := entry["older_cells"]:
         yield reason("runs_older", runs=older, exploratory=claim.seen_before)
+    if control and not control["loses"] and entry["verdict"] == SUPPORTED:
+        yield reason("loss_not_shown", control=control["arm"])
     if claim.untuned:
         yield reason("rates_untuned", rates=claim.untuned)
     if claim.noise:
@@ -392,8 +393,7 @@ def _of_claim(claim: JudgedClaim, evidence: Evidence) -> Iterator[Reason]:
     if entry["p"] and alone and entry["interval"]:
         task = evidence.registration.get("components", {}).get("task", "")
         yield reason("seeds_only", task=task)
-    for attempt in claim.history["tried"]:
-        yield reason("asked_before", reason=attempt)
+    yield from (reason("asked_before", reason=attempt) for attempt in claim.history["tried"])
     if shares := claim.entry.get("information"):
         yield reason("interim", analysis=len(shares), share=shares[-1])
     if settings := claim.history["regimes"]:

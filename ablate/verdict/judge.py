@@ -323,7 +323,7 @@ def seen_noise(finding: ClaimResult) -> Reason | None:
     return reason(
         "noise",
         reason=visible_noise(effect.skewness, paired.differences),
-        seeds=effect.pairs,
+        seeds=max(effect.pairs, min(measured)),  # fewer were not simulated
         rate=false_rate(effect.pairs, equivalence=equivalence, measured=measured),
         nominal=finding.claim["alpha"] / (1 if equivalence else 2),
     )

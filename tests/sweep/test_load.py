@@ -101,7 +101,7 @@ def test_curves_have_a_row_for_every_validation(tmp_path, compose, small):
     run(resolve(compose(*small, "trainer.log_every_n_steps=2")))
     curves = ablate.load(tmp_path / "results", curves=True)
     assert list(curves.columns[:5]) == ["experiment", "arm", "seed", "status", "identity"]
-    assert list(curves.step) == [2, 4] and curves["train/nll"].notna().all()
+    assert list(curves.step) == [2, 4] and curves["train/lr"].notna().all()
 
 
 def test_a_row_gives_its_trained_model_and_overrides_give_a_new_one(tmp_path, compose, small):

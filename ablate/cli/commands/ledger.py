@@ -56,21 +56,21 @@ def run(arguments: argparse.Namespace) -> None:
     entries = read_entries(folder)
     if not entries:
         return
-    picked = pick(entries, arguments.state, arguments.words)
-    answered = [] if arguments.state else [*questions(entries, arguments.words)]
+    words = [word.strip("?.,") for text in arguments.words for word in text.split()]
+    picked = pick(entries, arguments.state, words)
+    answered = [] if arguments.state else [*questions(entries, words)]
     if not picked and not answered:
-        missing = [word for word in arguments.words if not pick(entries, None, [word])]
-        together = listed([*arguments.words, *filter(None, [arguments.state])])
+        missing = [word for word in words if not pick(entries, None, [word])]
+        together = listed([*words, *filter(None, [arguments.state])])
         problem = f"{listed(missing, 'or')}; give other" if missing else f"{together}; give fewer"
         raise UserError(f"none of the {len(entries)} claims contains {problem} words")
     console = make_console()
     for question, answer, *ids in answered:
         console.print(Text.assemble((question, "bold"), f" {answer} [{', '.join(ids)}]\n"))
-    filtered = bool(arguments.state or arguments.words or arguments.all)
-    for line in lines(picked) if filtered else subjects(entries):
+    for line in lines(picked) if arguments.state or words or arguments.all else subjects(entries):
         console.print(line, soft_wrap=True)
     console.print()
     if len(picked) > 1:
         console.print("`ablate ledger WORD` lists claims, `ablate ledger ID` all verdicts on one")
-    for sentence in summary(picked, entries):
+    for sentence in summary(picked, entries) if picked else ():
         console.print(Text(sentence), soft_wrap=True)

@@ -59,7 +59,9 @@ def run(arguments: argparse.Namespace) -> None:
 
     lines = lines_of(plan, arguments.noise or 1.0, arguments.interaction or 0.0)
     if sensitivities := sensitivities_of(plan, arguments.noise or 0.0):
-        lines += ["", "True effect that a sweep shows with 80 % power, by the number of seeds"]
-        lines += ["(needed: seeds for an effect of the claim's margin, or plan_for):"]
+        lines += [
+            "",
+            "Smallest effect by seeds (80 % power); needed: for the margin or plan_for",
+        ]
         lines += [*power_table(sensitivities, plan.seeds), *untuned_rates(plan)]
     print("\n".join(lines))
