@@ -35,7 +35,7 @@ ablate: $(READY) ## a first verdict, with a picture (two minutes, after two of i
 	$(BIN)/python -m ablate +experiment=first_verdict -m
 
 # a sweep that was interrupted goes on, and one that has ended is only judged again
-experiments: $(READY) ## every committed experiment, to its verdict and report (hours)
+experiments: $(READY) ## every committed experiment but Multi30k, to its verdict and report (hours)
 	for name in $(EXPERIMENTS); do \
 	  $(BIN)/python -m ablate +experiment=$$name -m && \
 	  $(BIN)/python -m ablate judge \
@@ -43,7 +43,7 @@ experiments: $(READY) ## every committed experiment, to its verdict and report (
 	done
 	$(BIN)/python -m lab.index experiments
 
-ledger-all: $(READY) ## every experiment of the ledger, those without evidence too (days)
+ledger-all: $(READY) ## every experiment of the ledger but Multi30k, those without evidence too (days)
 	$(MAKE) experiments EXPERIMENTS="$(ALL)"
 
 ledger: $(READY) ## what experiments say of all claims, in short, and how to ask for more

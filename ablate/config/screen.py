@@ -150,7 +150,7 @@ def _claim(config: DictConfig, name: str) -> dict[str, Any]:
     """
     screen = config.study.screen
     shared = {key: screen[key] for key in SHARED}
-    label, side = level_label(FACTOR, name), "lower" if screen.better == "lower" else "higher"
+    label, side = level_label(FACTOR, name), screen.better or "better"
     overrides: Any = OmegaConf.to_container(
         screen.claims.get(name) or OmegaConf.create(), resolve=False
     )

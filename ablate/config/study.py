@@ -150,7 +150,9 @@ class Screen(TypedDict):
     variants: dict[str, dict[str, Any]]
     kind: str  # kind of test of each claim, such as superiority
     metric: str  # metric that each claim compares, such as test/bleu
-    better: str  # direction claimed for each variant, which may be the worse arm: higher | lower
+    # direction claimed for each variant, which may be the worse arm: higher | lower; empty: the
+    # direction in which the metric is better
+    better: Direction
     margin: float  # smallest difference that matters, in units of the metric
     margin_reason: str  # reason for the size of the margin
     alpha: float  # significance level: allowed probability of a false verdict
@@ -234,4 +236,4 @@ USUAL: dict[Any, dict[str, Any]] = {
     },
 }
 # A config leaves `better` to the metric. A stored study that lacks it was tested as `USUAL` says.
-CONFIG_DEFAULTS = USUAL | {form: USUAL[form] | {"better": ""} for form in (Claim, Tune)}
+CONFIG_DEFAULTS = USUAL | {form: USUAL[form] | {"better": ""} for form in (Claim, Screen, Tune)}

@@ -212,8 +212,8 @@ def plain_study(config: DictConfig) -> Study:
         for key in OPTIONAL:
             if not claim[key]:
                 del claim[key]
-    if tune := study["tune"]:
-        tune["better"] = tune["better"] or metric_of(tune["metric"]).better or "lower"
+    for part in filter(None, (study["tune"], study["screen"])):
+        part["better"] = part["better"] or metric_of(part["metric"]).better or "lower"
     # `third` is which runs to train, but not part of the question
     unused = {"third", *(() if study["design"] else OF_DESIGN)}
     used = {key: v for key, v in study.items() if key not in unused and (v or key not in UNUSED)}

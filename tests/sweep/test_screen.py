@@ -53,6 +53,16 @@ def test_one_baseline_serves_every_variant(written, tmp_path):
     assert sweep.study["nuisance"] == ["model.d_head", "replicate"]
 
 
+def test_variants_claim_the_direction_in_which_the_metric_is_better(written, tmp_path):
+    text = SCREEN.replace("metric: probe/trace\n    better: higher", "metric: test/bleu")
+    text = text.replace("dot_products", "none").replace("probe: {rows: 40}\n", "")
+    *words, _ = written(text.replace("d_head", "d_ff"), tmp_path / "results")
+    with compose_sweep(words, folder=str(tmp_path / "own")) as given:
+        study = plan_runs(*given).study
+    directions = [study["screen"]["better"], *(claim["better"] for claim in study["claims"])]
+    assert directions == ["higher"] * 4
+
+
 @pytest.mark.slow
 def test_variants_in_parts_have_the_verdict_of_the_whole_screen(swept, command, tmp_path):
     def sweep(name, *words):
