@@ -22,9 +22,9 @@ def load(source: str | PathLike[str] = "results", *, curves: bool = False) -> "D
         source: the folder of a sweep (`results/sweeps/NAME/TIME`), a folder of committed evidence
             (`experiments/NAME`), a folder that contains several of these folders, or `results`,
             for all runs that have ended.
-        curves: whether to return one row for each step of a run at which it logged metrics, with
-            these metrics, such as `val/nll` and those of your callbacks, instead of one row for
-            each run. Committed evidence has `val/nll`, `val/bleu` and `train/nll` alone.
+        curves: True: return one row for each logged step of a run, with the metrics that were
+            logged at this step, such as `val/nll` and those of your callbacks, instead of one row
+            for each run. Committed evidence has only `val/nll`, `val/bleu` and `train/nll`.
 
     Returns:
         A data frame with one row for each run. A run with a shorter budget (`budget.short`) has a

@@ -81,7 +81,7 @@ SHARED = {
     "url": "address that the files are downloaded from",
     "accelerator": "device that trains: cpu, gpu, mps, or auto",
     "devices": "number of devices, or a list of GPU indices such as [0,1]",
-    "strategy": "Lightning's strategy for several devices: such as auto or ddp",
+    "strategy": "Lightning's strategy for several devices, such as auto or ddp",
     "num_nodes": "number of machines that train one run together",
     "precision": "number format; auto: bfloat16 if the device multiplies it fast, else float32",
     "max_steps": "number of optimiser steps; set `budget.steps` instead",

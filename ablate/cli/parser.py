@@ -242,7 +242,7 @@ def exit_statuses(prog: str) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, BdbQuit):  # Ctrl-C, or the user has left the debugger
-        print(f"{prog}: interrupted; the same command continues a sweep", file=sys.stderr)
+        print(f"{prog}: interrupted; repeat the command to continue a sweep", file=sys.stderr)
         sys.exit(130)
     except UserError as error:
         print(f"{prog}: {error}", file=sys.stderr)

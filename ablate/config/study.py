@@ -150,8 +150,8 @@ class Screen(TypedDict):
     variants: dict[str, dict[str, Any]]
     kind: str  # kind of test of each claim, such as superiority
     metric: str  # metric that each claim compares, such as test/bleu
-    # direction claimed for each variant, which may be the worse arm: higher | lower; empty: the
-    # direction in which the metric is better
+    # whether each variant is claimed to have a higher or a lower metric than the baseline, even if
+    # that is worse: higher | lower; empty: the direction in which the metric is better
     better: Direction
     margin: float  # smallest difference that matters, in units of the metric
     margin_reason: str  # reason for the size of the margin

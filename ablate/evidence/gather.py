@@ -222,8 +222,8 @@ def _rounded(value: Any, digits: int) -> Any:
 
 
 def logged(folder: Path, metric: str = "step") -> list[Metrics]:
-    """Return, for each optimiser step at which a run logged a metric, all metrics that it logged
-    there, from metrics.jsonl; [] if the file does not exist.
+    """Return all metrics that a run logged at each optimiser step at which it logged `metric`, from
+    its file metrics.jsonl; [] if the file does not exist.
     """
     path = folder / "metrics.jsonl"
     by_step: dict[Any, Metrics] = {}

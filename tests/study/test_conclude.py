@@ -38,8 +38,10 @@ def test_a_claim_that_nothing_is_lost_names_an_arm_that_loses(
         values = [x - 30 + low + s / 50 for s, x in enumerate(CLOSE[1])]
         runs += [run(other, s, **{"test/nll": x}) for s, x in enumerate(values)]
     asked = claim(kind="non_inferiority", margin=1.0, loses={"model/residual": "none"})
-    entry = only(evidence(runs, asked))
+    verdict = conclude(evidence(runs, asked))
+    (entry,) = verdict["claims"]
     assert entry["verdict"] == "supported"
+    assert ("loss_not_shown" in codes(verdict)) == (low == 29.9)
     control = entry["control"] or {"loses": False, "effect": None}
     assert control["loses"] == (low == 20.0)
     assert control["effect"] == (effect and pytest.approx(effect, abs=0.2))
@@ -52,6 +54,11 @@ def test_one_pair_and_equal_differences_decide_nothing(claim, arms, evidence):
     (entry,) = conclusion["claims"]
     assert (entry["verdict"], entry["interval"]) == ("inconclusive", None)
     assert codes(conclusion)["no_spread"] == {"pairs": 2}
+
+
+def test_two_seeds_cite_the_fewest_seeds_that_were_simulated(claim, arms, evidence):
+    verdict = conclude(evidence(arms([2.0, 3.1], [1.0, 2.0]), claim()))
+    assert codes(verdict)["noise"]["seeds"] == 3
 
 
 def test_verdicts_follow_holm_over_the_file(claim, arms, evidence):

@@ -59,9 +59,6 @@ def run(arguments: argparse.Namespace) -> None:
 
     lines = lines_of(plan, arguments.noise or 1.0, arguments.interaction or 0.0)
     if sensitivities := sensitivities_of(plan, arguments.noise or 0.0):
-        lines += [
-            "",
-            "Smallest effect by seeds (80 % power); needed: for the margin or plan_for",
-        ]
+        lines += ["", "Smallest effect by seeds (80 % power), and seeds needed for the margin"]
         lines += [*power_table(sensitivities, plan.seeds), *untuned_rates(plan)]
     print("\n".join(lines))
