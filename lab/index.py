@@ -22,7 +22,7 @@ from ablate.verdict.stored import (
     was_trained,
 )
 from ablate.verdict.types import Entry, Verdict
-from ablate.words.answer import effect_text, short_answer
+from ablate.words.answer import compared, effect_text, short_answer
 from lab.command import main
 
 FIRST = "reading the verdicts"
@@ -32,7 +32,7 @@ TITLE = (
     "the evidence on a claim; [a rule](../docs/explanation/headlines.md) combines the answers of "
     "several experiments.\n\n"
 )
-QUESTION = "- **{}** {} ({})\n"  # with its answer and the ids of the claims
+QUESTION = "- **{}** {} ({})\n"  # with its answer and its claims
 TABLES = (
     "\n## Experiments\n\nOne row for each experiment, grouped by subject. The report of an "
     "experiment has the evidence for each answer ([what the answers "
@@ -83,7 +83,7 @@ def index(folder: Path) -> str:
     contents = "".join(f"- [{group}](#{anchor})\n" for group, anchor in anchors.items())
     rule = f"{AGAIN}{RULE}\n" if any(contests) else ""
     asked = "".join(
-        QUESTION.format(text(question), text(answer), ", ".join(f"`{claim}`" for claim in claims))
+        QUESTION.format(text(question), text(answer), "; ".join(map(text, claims)))
         for question, answer, *claims in questions(read_entries(folder))
     )
     return "\n".join([f"{TITLE}{asked}{TABLES}{contents}", *parts.values()]) + rule
@@ -126,7 +126,8 @@ def _effect(claim: Entry) -> str:
         return ""
     two_sided, one_sided = claim["interval"], claim.get("interval_equivalence")
     level = 1 - (2 if one_sided else 1) * claim["alpha"]
-    return f" *{text(effect_text(claim, claim['effect'], one_sided or two_sided, level))}*"
+    effect = effect_text(claim, claim["effect"], one_sided or two_sided, level)
+    return f" *{text(f'{compared(claim)} {effect}')}*"
 
 
 if __name__ == "__main__":

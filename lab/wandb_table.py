@@ -91,4 +91,4 @@ def picture(runs: list[dict[str, Any]]) -> Figure:
 
 if __name__ == "__main__":
     files = sorted(Path(sys.argv[1]).glob("runs/*/wandb/offline-run-*/*.wandb"))
-    picture([run_of(file) for file in files]).savefig(PICTURE, dpi=100)
+    picture([run for run in map(run_of, files) if run.get("arm")]).savefig(PICTURE, dpi=100)

@@ -34,7 +34,9 @@ LISTS = (list, tuple, Sequence, Iterable)
 MAPPINGS = (dict, Mapping)
 ANNOTATED: Any = Annotated  # of types that are computed
 UNION: Any = Union
-GROUP = "it is a group of keys: choose an option, as in model/norm=OPTION"
+GROUP = (
+    "it is a group of keys: set one (model.dropout.rate=0.1), or an option (model/norm=rms_norm)"
+)
 LIGHT = ("typing", "collections.abc", "ablate.config.limits")  # modules that are imported
 Types = dict[str, Any]  # by name
 SETTLED = "trainer.precision"  # `settle` replaces short values before they are checked

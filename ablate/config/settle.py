@@ -5,18 +5,16 @@ this key, such as plain gradient descent, the key is dropped, with a message: th
 it. A key that the command, an experiment or the component's own file sets is never dropped, and
 `ablate.config.check` rejects it if it is unknown.
 
-A warm-up that is as long as the run is shortened, if it comes from the option of `scale`. With
-`budget.steps=150` alone, a warm-up of 190 steps would remain, and the learning rate would never
-reach its peak. The warm-up then becomes a fraction of the steps. In a run without a registered
-study, this also happens if the warm-up takes over half of the run. All schedules read it from
+A warm-up of the option of `scale` becomes a fraction of the steps if it is as long as the run, such
+as 190 steps with `budget.steps=150`; the learning rate would never reach its peak. Without a
+registered study, this also happens if it takes over half of the run. All schedules read it from
 `budget.warmup`, so arms with and without warm-up still share peak and decay. A warm-up that the
 command itself sets is rejected if it is longer than the run.
 
-`trainer.precision=auto` becomes bfloat16 if the device has fast bfloat16 multiplication, and
-float32 otherwise. On other devices, a bfloat16 product is slower than a float32 product because of
-conversions. Lightning treats `16-mixed` on a CPU as `bf16-mixed`, and accepts short names such as
-`bf16`. The config is set to the precision that will really be used. So this precision becomes part
-of the run's identity and of its stored config.
+`trainer.precision=auto` becomes bfloat16 if the device multiplies bfloat16 fast, else float32,
+since a bfloat16 product with conversions is slower. Lightning treats `16-mixed` on a CPU as
+`bf16-mixed`, and accepts short names such as `bf16`. The config, and so the identity of the run,
+has the precision that will really be used.
 
 sacreBLEU's tokeniser `auto` is that of the target language. Source: arXiv:1804.08771, and
 sacreBLEU's README for Chinese, Japanese and Korean; flores200's subwords for scripts without spaces
@@ -102,8 +100,9 @@ def fastest(accelerator: str) -> tuple[str, str]:
 WARMUP, SCORED, TEST = "budget.warmup", "batch.scored_tokens", "budget.test_sentences"
 SHORT = 300  # a run with fewer steps is short
 PER_STEP, LEAST = 20, 1500  # scored tokens of a split per step of a short run, and at least
-# a run logs its training loss at so many steps at least, unless the command sets how often
-LOGGED, POINTS = "trainer.log_every_n_steps", 4
+# a run logs its training loss (and its validation loss, if the command sets the number of steps) at
+# so many steps at least, unless the command sets how often
+LOGGED, VALIDATED, POINTS = "trainer.log_every_n_steps", "budget.validate_every", 4
 SHARE = 4  # number of steps per step of warm-up, as in the scales gpu and smoke
 SOURCES = ("experiment", "scale")  # groups whose options set keys of other groups
 
@@ -129,15 +128,16 @@ def settle(config: DictConfig) -> None:
     screen.expand(config)
     settle_precision(config)
     if config.get("probe") is None and OmegaConf.is_dict(config.get("schedule")):
-        planned = _is_planned(config)
-        _settle_warmup(config, given=WARMUP in map(_key_of, words), planned=planned)
-        if not planned and {SCORED, TEST}.isdisjoint(map(_key_of, words)):
+        planned, typed = _is_planned(config), {*map(_key_of, words)}
+        _settle_warmup(config, given=WARMUP in typed, planned=planned)
+        if not planned and {SCORED, TEST}.isdisjoint(typed):
             _settle_scored(config)
         _check_short(config)
-        if words and not planned and LOGGED not in map(_key_of, words):
-            with read_write(config):
-                most = max(1, config.budget.steps // POINTS)
-                config.trainer.log_every_n_steps = min(config.trainer.log_every_n_steps, most)
+        if words and not planned:
+            most = max(1, -(-config.budget.steps // POINTS))
+            for key in ({LOGGED, VALIDATED} if "budget.steps" in typed else {LOGGED}) - typed:
+                with read_write(config):
+                    OmegaConf.update(config, key, min(OmegaConf.select(config, key), most))
 
 
 def hydra_node(config: DictConfig) -> Any:

@@ -78,11 +78,6 @@ class Entry:
         sentence = finding.answer["statement"].rstrip(".")
         return "" if sentence == self.claim.statement.rstrip(".") else f"{sentence}. "
 
-    @property
-    def is_unlisted(self) -> bool:
-        """Whether the catalogue does not list the claim, because an experiment added it."""
-        return self.claim.group == OUTSIDE
-
 
 def read_entries(folder: Path | None) -> list[Entry]:
     """Return all claims of the catalogue, and those that only its experiments make, with their
@@ -108,9 +103,7 @@ def read_entries(folder: Path | None) -> list[Entry]:
 
 
 def count(entries: Iterable[Entry]) -> dict[str, int]:
-    """Return how many claims have each headline, the word that combines all verdicts on a claim,
-    such as "supported".
-    """
+    """Return how many claims have each headline, such as "supported"."""
     counted = Counter(entry.verdict for entry in entries)
     return {word: counted[word] for word in HEADLINES}
 
@@ -143,16 +136,19 @@ def _n_matches(text: str, words: Sequence[str]) -> int:
 
 def questions(entries: Iterable[Entry], words: Sequence[str] = ()) -> Iterator[list[str]]:
     """Yield each common question that contains all words together with its answer and its claims:
-    the question, the answer, and the ids of the claims.
+    the question, the answer, and the id of each claim with its headline.
 
     A question is left out if one of its claims no longer has the headline for which the answer was
     written.
     """
-    headlines = {entry.claim.id: entry.verdict for entry in entries}
-    for question, written in read_notes("questions").items():
+    known = {entry.claim.id: entry.headline for entry in entries}
+    asked = read_notes("questions").items()
+    for question, written in sorted(asked, key=lambda item: -_n_matches(item[0], words)):
+        claims = {id_: known[id_] for id_ in written["claims"] if id_ in known}
         parts = [question, written["answer"], *written["claims"]]
-        if written["claims"].items() <= headlines.items():
-            yield from [parts] * (_n_matches(" ".join(parts), words) == len(words))
+        current = {id_: headline.word for id_, headline in claims.items()} == written["claims"]
+        if current and _n_matches(" ".join(parts), words) == len(words):
+            yield [*parts[:2], *(f"{id_}: {answer_of(claim)}" for id_, claim in claims.items())]
 
 
 def limits(headline: Headline) -> list[str]:
@@ -240,11 +236,9 @@ def _verdicts(entry: Entry) -> Iterator[str]:
 
 
 def _verdict_line(entry: Entry, finding: Finding) -> str:
-    """Return a line of text for a verdict of an experiment on a claim.
-
-    The line contains the sentence that the experiment tested (unless it is the claim itself), the
-    verdict with its evidence, the tested interpretation of the claim, the path of the report, the
-    corpus, the number of steps, and reasons to doubt the verdict.
+    """Return a line for a verdict of an experiment on a claim: the verdict, the sentence that the
+    experiment tested (unless it is the claim itself) with its evidence, the tested interpretation
+    of the claim, the report, the corpus, the number of steps, and reasons to doubt the verdict.
     """
     answer = finding.answer
     parts = [finding.reading, os.path.relpath(finding.folder / "report.md"), finding.place]
@@ -256,11 +250,8 @@ def _verdict_line(entry: Entry, finding: Finding) -> str:
 
 
 def summary(shown: list[Entry], entries: list[Entry]) -> Iterator[str]:
-    """Yield sentences on the shown claims. The last sentence says how many of them are supported,
-    refuted and so on.
-
-    If all claims are shown, sentences on missing evidence and on the correction for multiple tests
-    come before.
+    """Yield sentences on the shown claims: how many of them are supported, refuted and so on; if
+    all are shown, before that, on missing evidence and on the correction for multiple tests.
 
     Args:
         shown: the claims that are shown.

@@ -94,7 +94,7 @@ def _sensitivity(claim: Claim, plan: Plan, claims: list[Claim], deviation: float
             unit, assumed = STANDARD, 1.0
             if deviation and stated and claim["kind"] != "trend":
                 assumed = deviation * (sum(1 / n for n in arms) * (1 - CORRELATION)) ** 0.5
-                unit = f"{axis}, SD of the difference {assumed:.3g} (assumed)"
+                unit = f"{axis}, SD of pairs {assumed:.3g} ({assumed / deviation:.3g} × noise)"
             differences = Estimate(0.0, 2, 0, assumed**2, 0.0, skewness=0.0)
         noise = dict.fromkeys(seeds, _as_judged(differences, claim, plan))
     detectable = {n: kind.detectable(claim, noise[n], alpha, n) for n in seeds}
@@ -172,10 +172,10 @@ def power_table(sensitivities: Sequence[Sensitivity], seeds: int) -> list[str]:
             "the latter in the unit of the metric."
         )
     assumed = [each for each in sensitivities if each.deviation]
-    effects = [(each.detectable.get(seeds) or math.inf) / each.deviation for each in assumed]
-    if effects and min(effects) >= HUGE:
+    ratios = [(each.detectable.get(seeds) or math.inf) / each.deviation for each in assumed]
+    if (least := min(ratios, default=0.0)) >= HUGE:
+        below = "" if math.isinf(least) else f" below {least:.2g} standard deviations"
         lines.append(
-            f"{counted(seeds, 'seed')} will probably decide nothing: even a difference of {HUGE} "
-            "standard deviations would stay undecided. Plan more seeds before you train."
+            f"{counted(seeds, 'seed')} probably decide no difference{below}: plan more seeds."
         )
     return lines

@@ -27,6 +27,7 @@ from ablate.phrases import (
     claim_name,
     claims_numbered,
     code,
+    counted,
     deviation,
     grouped,
     interpretation,
@@ -341,7 +342,7 @@ def arms(evidence: Evidence, verdict: Verdict) -> DataFrame:
         tuned = [run["tuned"]["value"] for run in runs if "tuned" in run]
         chosen = Counter(tuned if tune else [run["rate"] for run in runs if "rate" in run])
         if tune or chosen:
-            levels = [f"{level} ({count} runs)" for level, count in chosen.items()]
+            levels = [f"{level} ({counted(n, 'run')})" for level, n in chosen.items()]
             label = factor_label(tune["key"] if tune else RATE).capitalize()
             row[label] = str(*chosen) if len(chosen) == 1 else listed(levels) or NOTHING
         rows.append(row)

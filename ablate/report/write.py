@@ -57,8 +57,8 @@ NORM = re.compile(r"/(encoder|decoder)\.(\d+)$")  # the end of the metric of a l
 FOREIGN = re.compile(r"[^\w.+=,-]", re.ASCII)  # characters that are replaced in file names
 EFFECTS = (
     "Difference between the arms of each claim. A mark is the mean over seeds, and its line the "
-    "{level}% confidence interval; a thick line is the narrower interval that decides whether arms "
-    "are equal. Each open circle is one seed. The claimed direction is to the right."
+    "{level}% confidence interval (longer on the side of outlying seeds); a thick line decides "
+    "whether arms are equal. Each open circle is one seed. The claim points to the right."
 )
 GAINS = (
     "Gain of every variant over the baseline. A mark is the mean over seeds, with its {level}% "

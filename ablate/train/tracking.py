@@ -331,7 +331,7 @@ def hyperparameters(record: Record) -> dict[str, object]:
     tested = record.evaluation if record.config.probe is None else record
     return {
         **{factor: "null" if level is None else level for factor, level in factors.items()},
-        "arm": say(given),
+        "arm": say(given) + " (tuning)" * (not record.config.test_splits),
         "seed": record.config.seed,
         "config": OmegaConf.to_container(record.config, resolve=True),
         "record": {

@@ -262,7 +262,7 @@ def with_short_budget(
         answer: Any = {key: x for key, x in first.items() if key in Answer.__annotations__}
         answer["steps"] = steps_of(soon.finding.runs, "budget.short", short.regime["steps"])
         steps = steps_of(late.finding.runs, "budget.steps", evidence.regime["steps"])
-        combined.append({**entry, "steps": steps, "learning": late.learning, "short": answer})
+        combined.append({**entry, "steps": steps, "short": answer})
     return combined
 
 

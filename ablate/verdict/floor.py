@@ -12,11 +12,10 @@ one-sided. If some run failed, the rates and the mean each have half of alpha (B
 mean decides if the rates do not. If no distribution of the failed runs between the arms could be
 significant, the mean has all of alpha (after Tarone 1990: a test that cannot reject costs nothing).
 
-Learning has levelled off if no arm gained half the margin or more in the last quarter of its steps,
-by the claim's metric on the validation sentences. Then a quarter more steps would hardly change the
-effect. The metric `skill` is not measured during training. Its value follows from the nll, as a
-fraction of the way from chance to the lowest possible nll. Runs that diverged or collapsed do not
-count.
+Learning has levelled off if no arm gained half the margin (without a margin, half the effect) or
+more in the last quarter of its steps, by the claim's metric on the validation sentences. The metric
+`skill` is not measured during training. Its value follows from the nll, as a fraction of the way
+from chance to the lowest possible nll. Runs that diverged or collapsed do not count.
 
 Source: Barnard 1945 for the test (ablate.stats.rates); Clopper & Pearson 1934 for the interval.
 
@@ -252,23 +251,24 @@ def _count(side: Side, metric: str) -> tuple[int, int]:
     return learned.count(False), len(learned)
 
 
-def learning(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> Learning:
+def learning(claim: Claim, arms: Sequence[Side], evidence: Evidence, effect: float) -> Learning:
     """Return the gain of every arm in the last quarter of training, and the arms still learning.
 
-    The result has the form of verdict.json. It has no gains for a claim without a margin, an exact
-    claim, a claim of stability, or a trend on a log-log scale. It also has no gains if the metric
-    is not measured at validations, or if no arm is better than a model that has learned nothing.
+    There are no gains for an exact claim, a claim of stability, or a trend on a log-log scale, if
+    the metric is not measured at validations, or if no arm is better than a model that has learned
+    nothing.
     """
     exponent = claim["kind"] == "trend" and claim["scale"] == "log_log"
     metric = f"val/{claim['metric'].rpartition('/')[2]}"
-    asked = claim["kind"] not in ("exact", "stability") and not exponent and claim["margin"]
+    matters = claim["margin"] or abs(effect)
+    asked = claim["kind"] not in ("exact", "stability") and not exponent and matters > 0
     if not asked or nothing_learned(claim, arms, evidence):
         return {"metric": metric, "gains": {}, "still": []}
     better = metric_of(metric).better or claim["better"]  # equality has no better side
     sign = 1 if better == "higher" else -1
     by_arm = {arm_label(side.levels): _gains(side.all_runs, metric) for side in arms}
     gains = {name: sign * statistics.fmean(of_arm) for name, of_arm in by_arm.items() if of_arm}
-    still = [name for name, gain in gains.items() if at_most(claim["margin"] / 2, gain)]
+    still = [name for name, gain in gains.items() if at_most(matters / 2, gain)]
     return {"metric": metric, "gains": gains, "still": still}
 
 

@@ -40,7 +40,6 @@ from ablate.verdict.types import (
     Cases,
     Decision,
     Entry,
-    Learning,
     status_of,
 )
 
@@ -78,7 +77,6 @@ class JudgedClaim(NamedTuple):
     seen_before: bool
     untuned: list[str]
     noise: Reason | None
-    learning: Learning
 
 
 def decide(evidence: Evidence, waiting: Sequence[Claim] = ()) -> list[Decided]:
@@ -147,7 +145,7 @@ def judge(
         older = older_runs(finding.runs, registration)
         earlier = bool(registration["earlier"])
         seen_before = bool(older) and (earlier or _has_older_pair(finding, registration))
-        state = learning(claim, finding.sides, evidence)
+        progress = learning(claim, finding.sides, evidence, finding.result.effect)
         entry: Any = {
             **_question(claim),
             **_result(each, open_claims),
@@ -161,9 +159,11 @@ def judge(
         }
         if settings := other_settings(finding.sides, evidence.study):
             entry["settings"] = settings
-        if not state["gains"] or state["still"]:
+        if progress["gains"]:
+            entry["learning"] = progress
+        if not progress["gains"] or progress["still"]:
             entry = make_undecided(entry, reason("still_learning"))
-        judged.append(JudgedClaim(finding, entry, history, seen_before, rates, noise, state))
+        judged.append(JudgedClaim(finding, entry, history, seen_before, rates, noise))
     return judged
 
 

@@ -169,8 +169,8 @@ class Learning(TypedDict):
 
     `metric` is the validation metric, such as "val/nll". `gains` has the mean improvement of each
     arm in the unit of this metric; a positive number is an improvement. `still` lists the arms that
-    improved by at least half the margin of the claim, so that longer training might change the
-    verdict.
+    improved by at least half the margin of the claim (without a margin, half the effect), so that
+    longer training might change the verdict.
     """
 
     metric: str

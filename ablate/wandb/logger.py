@@ -83,7 +83,8 @@ class WandbRun(WandbLogger, RunLogger):
         """Start the W&B run, and log again the metrics of an earlier process that W&B lacks."""
         config = record.config
         identity = (record.evaluation if config.probe is None else record).identity
-        claims = [claim.id for claim in (config.study or {}).get("claims", [])]
+        study = config.study or {}
+        claims = [x.id for x in study.get("claims", []) if not study.get("exploratory")]
         title = run_title(config, self.title)
         self._experiment = run = start(
             self.wanted,

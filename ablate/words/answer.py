@@ -59,7 +59,7 @@ SUBJECTS = {
     "log_log": "exponent of {metric} over {over}",
 }
 PLACES = " the effect with {here} minus that with {there} is"  # of an interaction
-EFFECT = "{subject}{setting}:{places} {change} ({interval}; {runs}){beside}."
+EFFECT = "{compared} {change} ({interval}; {runs}){beside}."
 PREDICTED = ", where {gain} ± {error} was predicted"
 SUBTRACTED = ", less the predicted {gain} ± {error}"  # from an effect that should equal it
 RATES = "{subject}{setting}: {rates} runs {failed}."
@@ -270,6 +270,22 @@ def _effect(claim: Entry, answer: Answer) -> str:
         runs = f"{listed(answer['counts'])} runs"
     if sentences := answer.get("sentences"):
         runs += f", {sentences:,} sentences"
+    beside = ""
+    if predicted := claim.get("predicted"):
+        gain, error = _change(claim, predicted["gain"]), unit_of(claim).say(predicted["error"])
+        words = SUBTRACTED if claim["kind"] == "equivalence" else PREDICTED
+        beside = words.format(gain=gain, error=error)
+    return EFFECT.format(
+        compared=compared(claim),
+        change=_change(claim, cast(float, answer["effect"])),
+        interval=interval_text(ends, level, unit_of(claim), direction(claim)),
+        runs=runs,
+        beside=beside,
+    )
+
+
+def compared(claim: Entry) -> str:
+    """Return what the effect of a claim is about, such as "Pre-LN against Post-LN:"."""
     there = {k: v for k, v in claim["minus"].items() if claim["where"].get(k, ...) != v}
     here = {k: v for k, v in claim["where"].items() if k in there}
     trend, over = claim["kind"] == "trend", factor_label(claim["over"]) if claim["over"] else ""
@@ -278,20 +294,8 @@ def _effect(claim: Entry, answer: Answer) -> str:
         metric=claim_metric(claim).name,
         over=f"the number of {over}" if over.endswith("s") else f"the {over}",
     )
-    beside = ""
-    if predicted := claim.get("predicted"):
-        gain, error = _change(claim, predicted["gain"]), unit_of(claim).say(predicted["error"])
-        words = SUBTRACTED if claim["kind"] == "equivalence" else PREDICTED
-        beside = words.format(gain=gain, error=error)
-    return EFFECT.format(
-        subject=subject,
-        setting=_setting(claim, here, "" if trend else "both "),
-        places=PLACES.format(here=in_sentence(here), there=in_sentence(there)) if there else "",
-        change=_change(claim, cast(float, answer["effect"])),
-        interval=interval_text(ends, level, unit_of(claim), direction(claim)),
-        runs=runs,
-        beside=beside,
-    )
+    places = PLACES.format(here=in_sentence(here), there=in_sentence(there)) if there else ""
+    return f"{subject}{_setting(claim, here, '' if trend else 'both ')}:{places}"
 
 
 def _rates(claim: Entry, answer: Answer) -> str:

@@ -252,8 +252,8 @@ def scope_sentence(verdict: Verdict) -> str:
 def regime(verdict: Verdict) -> str:
     """Return the setting (data, model, training, test, machine) in one line."""
     setting: dict[str, Any] = {**verdict["regime"]}
-    for group in {"data", "model"} & setting.keys():
-        setting[group] = [option_label(group, name) for name in each_of(setting[group])]
+    if "data" in setting:
+        setting["data"] = [option_label("data", name) for name in each_of(setting["data"])]
     if isinstance(tested := setting.get("test_sentences"), dict):
         setting["test_sentences"] = [f"{number:,} ({split})" for split, number in tested.items()]
     trained = was_trained(verdict)

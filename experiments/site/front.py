@@ -3,12 +3,12 @@ filters, cards with the most interesting claims, and common questions.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
 from ablate.ledger.headline import HEADLINES, MIXED
-from ablate.ledger.text import TESTED, Entry, count
+from ablate.ledger.text import OUTSIDE, TESTED, Entry, count
 from ablate.ledger.verdicts import Finding
 from ablate.verdict.stored import is_exact
 from ablate.verdict.types import REFUTED, SUPPORTED
@@ -39,9 +39,9 @@ def whole(site: Site) -> dict[str, object]:
         "groups": [
             (name, list(members)) for name, members in groupby(entries, lambda e: e.claim.group)
         ],
-        "claims": sum(not entry.is_unlisted for entry in entries),
-        "outside": sum(entry.is_unlisted for entry in entries),
-        "counts": count(entry for entry in entries if not entry.is_unlisted),
+        "claims": len(_in_documents(entries)),
+        "outside": len(entries) - len(_in_documents(entries)),
+        "counts": count(_in_documents(entries)),
         "filters": {**COLUMNS, "state": _states},
         "choices": _choices(entries),
         "states": HEADLINES,
@@ -49,6 +49,11 @@ def whole(site: Site) -> dict[str, object]:
         "questions": questions(site),
         **sure(site),
     }
+
+
+def _in_documents(entries: Iterable[Entry]) -> list[Entry]:
+    """Return the claims that a document makes, without those that only an experiment makes."""
+    return [entry for entry in entries if entry.claim.group != OUTSIDE]
 
 
 def sure(site: Site) -> dict[str, object]:
@@ -62,7 +67,7 @@ def sure(site: Site) -> dict[str, object]:
         artificial: number of these claims whose models were trained on artificial languages only.
     """
     findings = [finding for entry in site.entries for finding in entry.findings]
-    decided = [entry for entry in site.entries if entry.headline.deciding and not entry.is_unlisted]
+    decided = [entry for entry in _in_documents(site.entries) if entry.headline.deciding]
     sizes = [source.largest for source in site.sources.values()]
     return {
         "largest": max(sizes, default=0),
@@ -134,8 +139,8 @@ def cards(site: Site) -> list[Card]:
     """
     entries = [
         entry
-        for entry in site.entries
-        if entry.verdict in DECIDED and entry.claim.kind != "exact" and not entry.is_unlisted
+        for entry in _in_documents(site.entries)
+        if entry.verdict in DECIDED and entry.claim.kind != "exact"
     ]
     entries.sort(key=lambda entry: (-_mentions(entry), DECIDED.index(entry.verdict)))
     chosen: list[Card] = []

@@ -30,6 +30,13 @@ def test_the_rate_of_a_short_run_reaches_its_peak(settled, schedule, steps):
     assert f"budget.steps={steps}" in printed and "190" in printed
 
 
+def test_a_short_run_is_validated_often_enough_for_a_curve(settled):
+    config, _ = settled("budget.steps=100", hydra_node=True)
+    assert config.trainer.val_check_interval == config.trainer.log_every_n_steps == 25
+    config, _ = settled("budget.steps=100", "budget.validate_every=60", hydra_node=True)
+    assert config.trainer.val_check_interval == 60
+
+
 @pytest.mark.parametrize("steps", [7, 150])
 def test_an_arm_without_warmup_decays_as_the_one_with_it(settled, steps):
     names = ("noam", "no_warmup")

@@ -25,7 +25,7 @@ def folder(evidence, tmp_path):
 def test_verdicts_are_printed_and_the_report_lies_in_the_folder(command, folder):
     status, out, err = command("judge", folder)
     assert (status, err) == (0, "")
-    assert out.splitlines()[1].endswith(". Pre-LN reaches a higher BLEU than Post-LN.")
+    assert ". Pre-LN reaches a higher BLEU than Post-LN." in out.splitlines()[1]
     assert "5 paired seeds" in out.splitlines()[2]
     paths = [f"report: {folder / 'report.md'}", f"picture: {folder / 'figures' / 'effects.svg'}"]
     assert out.splitlines()[-2:] == paths

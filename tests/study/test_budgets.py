@@ -49,7 +49,7 @@ def at_both(run, evidence, claim):
 
 
 def learning(claim, evidence):
-    return floor.learning(claim, sides(claim, evidence), evidence)
+    return floor.learning(claim, sides(claim, evidence), evidence, 0.0)
 
 
 def test_a_claim_has_a_verdict_at_each_budget(at_both):
@@ -64,8 +64,8 @@ def test_each_verdict_is_the_one_that_its_budget_has_alone(at_both):
     both = at_both()
     alone = replace(both, regime={k: v for k, v in REGIME.items() if k != "short"})
     entry, both_entry = only(alone), only(both)
-    assert "short" not in entry and "learning" not in entry
-    assert both_entry == entry | {key: both_entry[key] for key in ("steps", "learning", "short")}
+    assert "short" not in entry and entry["learning"]["gains"]
+    assert both_entry == entry | {key: both_entry[key] for key in ("steps", "short")}
     early, short = only(both.short), both_entry["short"]
     assert {key: early[key] for key in short if key in early} == {
         key: short[key] for key in short if key in early
@@ -99,8 +99,9 @@ def test_what_an_arm_cannot_is_not_shown_while_it_learns(at_both, gains, still, 
         for run in both.runs:
             run["curve"] = {}
     entry = only(both)
-    assert entry["learning"]["still"] == still
-    assert [*entry["learning"]["gains"].values()] == pytest.approx([*gains.values()])
+    progress = entry.get("learning", {"still": [], "gains": {}})
+    assert progress["still"] == still
+    assert [*progress["gains"].values()] == pytest.approx([*gains.values()])
     assert (entry["verdict"], entry["cannot"]) == (verdict, True)
     withheld = None if verdict == "supported" else "still_learning"
     assert entry.get("withheld", {}).get("code") == withheld
@@ -133,7 +134,15 @@ def test_before_it_begins_learning_is_not_called_flat(at_both):
     nothing = ([0.0, 0.1, 0.0, 0.1], [0.1, 0.0, 0.1, 0.0])
     entry = only(at_both(pre=nothing, post=nothing))
     assert entry["problem"]["code"] == "nothing_learned"
-    assert not entry["learning"]["gains"]
+    assert "learning" not in entry
+
+
+@pytest.mark.parametrize(("effect", "still"), [(0.5, ["Pre-LN"]), (1.5, [])])
+def test_without_a_margin_half_of_the_effect_may_still_be_gained(at_both, effect, still):
+    both = at_both({"pre_ln": 0.6, "post_ln": 0.1})
+    (claim,) = both.study["claims"]
+    claim = {**claim, "margin": 0.0}
+    assert floor.learning(claim, sides(claim, both), both, effect)["still"] == still
 
 
 def test_files_report_and_ledger_have_both(at_both, tmp_path):

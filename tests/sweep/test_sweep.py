@@ -68,11 +68,14 @@ def test_every_arm_gets_its_best_rate_and_old_runs_make_no_evidence(
         "study.tune.values=[1e-6,0.01]",
         "study.tune.seeds=[9]",
         "budget.seeds=1",
+        "logger=csv",
         "-m",
     )
     from ablate.evidence.outcome import value
 
     done = ablate(*arguments)
+    logged = [file.read_text() for file in tmp_path.rglob("hparams.yaml")]
+    assert sum("(tuning)" in text for text in logged) == 12 == len(logged) - 4
     assert done.returncode == 0, done.stderr
     lines = (sweep_folder(tmp_path) / "screening.jsonl").read_text().splitlines()
     screened = [json.loads(line) for line in lines]

@@ -11,7 +11,6 @@ example:
 """
 
 import argparse
-import sys
 
 from ablate.cli.parser import FOLDER, Parser, one_of
 from ablate.errors import UserError
@@ -41,7 +40,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Print the summary, or the claims that match the filters.
 
     Raises:
-        UserError: no claim matches the filters.
+        UserError: there is no catalogue, or no claim matches the filters.
     """
     from rich.text import Text
 
@@ -50,27 +49,24 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.ledger.text import lines, pick, questions, read_entries, subjects, summary
     from ablate.phrases import listed
 
-    folder = arguments.experiments or catalogue_root()
-    if not folder:
-        print(f"ablate ledger: {NO_CATALOGUE}", file=sys.stderr)
-    entries = read_entries(folder)
+    entries = read_entries(arguments.experiments or catalogue_root())
     if not entries:
-        return
+        raise UserError(NO_CATALOGUE)
     words = [word.strip("?.,") for text in arguments.words for word in text.split()]
     picked = pick(entries, arguments.state, words)
     answered = [] if arguments.state else [*questions(entries, words)]
     if not picked and not answered:
         missing = [word for word in words if not pick(entries, None, [word])]
-        together = listed([*words, *filter(None, [arguments.state])])
-        problem = f"{listed(missing, 'or')}; give other" if missing else f"{together}; give fewer"
-        raise UserError(f"none of the {len(entries)} claims contains {problem} words")
+        asked = listed(missing or [*words, *filter(None, [arguments.state])])
+        raise UserError(f"none of the {len(entries)} claims contains {asked}; give other words")
     console = make_console()
-    for question, answer, *ids in answered:
-        console.print(Text.assemble((question, "bold"), f" {answer} [{', '.join(ids)}]\n"))
+    for question, answer, *claims in answered:
+        console.print(Text.assemble((question, "bold"), f" {answer}"))
+        console.print(Text("".join(f"    {claim}\n" for claim in claims), "dim"), soft_wrap=True)
     for line in lines(picked) if arguments.state or words or arguments.all else subjects(entries):
         console.print(line, soft_wrap=True)
     console.print()
     if len(picked) > 1:
-        console.print("`ablate ledger WORD` lists claims, `ablate ledger ID` all verdicts on one")
+        console.print("`ablate ledger ID` shows all verdicts on a claim.")
     for sentence in summary(picked, entries) if picked else ():
         console.print(Text(sentence), soft_wrap=True)
