@@ -61,8 +61,8 @@ EFFECTS = (
     "whether arms are equal. Each open circle is one seed. The claim points to the right."
 )
 GAINS = (
-    "Gain of every variant over the baseline. A mark is the mean over seeds, with its {level}% "
-    "confidence interval, not corrected for the number of variants. Dashed: the margin."
+    "Gain of every variant over the baseline; scales differ. A mark is the mean over seeds, with "
+    "its {level}% confidence interval, uncorrected for the number of variants. Dashed: the margin."
 )
 COMBINED = (
     "Gain of every change. A mark is the gain at the best learning rates, with its {level} "

@@ -83,7 +83,7 @@ TEMPLATES = {  # `Words` formats the values of a code
     "trend reverses: the mean of {metric} changes by {change:+.3g}.",
     "no_spread": "The differences of all {pairs} seeds are exactly equal, so the interval has no "
     "width. Only the number of seeds shows how certain the answer is.",
-    "runs_older": "{runs:run} began before the study was registered{exploratory:so}.",
+    "runs_older": "{runs:run} began before this form of the study was registered{exploratory:so}.",
     "loss_not_shown": "These runs may be unable to show a loss: {control} should be worse by more "
     "than the margin, but is not clearly worse by that much.",
     "rates_untuned": "The baseline was not trained with the learning rate of the treatment "
