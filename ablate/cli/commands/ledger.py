@@ -16,7 +16,7 @@ from ablate.cli.parser import FOLDER, Parser, one_of
 from ablate.errors import UserError
 
 NO_CATALOGUE = (
-    "no catalogue of claims here: work in a clone of the repository of ablate, or name a folder "
+    "no claims here: work in a clone of the repository of ablate, or name a folder of experiments "
     'of yours in pyproject.toml: catalogue = "FOLDER" below [tool.ablate]'
 )
 # headlines, and "tested" for a claim with any verdict
@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Print the summary, or the claims that match the filters.
 
     Raises:
-        UserError: there is no catalogue, or no claim matches the filters.
+        UserError: there are no claims, or no claim matches the filters.
     """
     from rich.text import Text
 
