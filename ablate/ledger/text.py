@@ -141,14 +141,14 @@ def questions(entries: Iterable[Entry], words: Sequence[str] = ()) -> Iterator[l
     A question is left out if one of its claims no longer has the headline for which the answer was
     written.
     """
-    known = {entry.claim.id: entry.headline for entry in entries}
-    asked = read_notes("questions").items()
-    for question, written in sorted(asked, key=lambda item: -_n_matches(item[0], words)):
-        claims = {id_: known[id_] for id_ in written["claims"] if id_ in known}
+    headlines = {entry.claim.id: entry.headline for entry in entries}
+    common = read_notes("questions").items()
+    for question, written in sorted(common, key=lambda item: -_n_matches(item[0], words)):
+        claims = {id_: headlines[id_] for id_ in written["claims"] if id_ in headlines}
         parts = [question, written["answer"], *written["claims"]]
         current = {id_: headline.word for id_, headline in claims.items()} == written["claims"]
         if current and _n_matches(" ".join(parts), words) == len(words):
-            yield [*parts[:2], *(f"{id_}: {answer_of(claim)}" for id_, claim in claims.items())]
+            yield [*parts[:2], *(f"{id_}: {answer_of(claims[id_])}" for id_ in claims)]
 
 
 def limits(headline: Headline) -> list[str]:
