@@ -36,8 +36,8 @@ QUESTION = "- **{}** {} ({})\n"  # with its answer and its claims
 TABLES = (
     "\n## Experiments\n\nOne row for each experiment, grouped by subject. The report of an "
     "experiment has the evidence for each answer ([what the answers "
-    "mean](../docs/explanation/verdicts.md)). In italics: the measured difference, with its "
-    "confidence interval (CI).\n\n"
+    "mean](../docs/explanation/verdicts.md)). In italics: the measured difference, its "
+    "confidence interval (CI), and the margin, the smallest difference that matters.\n\n"
 )
 OTHER = "Other questions"  # group of an experiment whose claims no document makes
 AGAIN = "\n## Fresh seeds\n\n`ablate reproduce` tested some experiments again with fresh seeds. "
@@ -102,8 +102,7 @@ def _row(verdict: Verdict, path: Path, contest: list[Replication]) -> list[str]:
     trained = f"{grouped(regime['steps'])} steps" if was_trained(verdict) else "not trained"
     corpora = listed([option_label("data", name) for name in each_of(regime["data"])])
     setting = f"{corpora}, model {listed(each_of(regime['model']))}, {trained}"
-    title = experiment_title(name).title or name
-    link = f"[{text(title)}]({quote(path.parent.name)}/report.md)"
+    link = f"[{text(experiment_title(name).title or name)}]({quote(path.parent.name)}/report.md)"
     return [link, text(setting), "<br>".join(_answers(verdict["claims"], contest))]
 
 
@@ -119,15 +118,14 @@ def _answers(claims: list[Entry], contest: list[Replication]) -> Iterator[str]:
 
 
 def _effect(claim: Entry) -> str:
-    """Return the effect of a claim with its interval, after a space; "" for a claim that compares
-    no means of two arms.
-    """
+    """Return the effect of a claim, its interval and margin; "" if it compares no two means."""
     if claim["kind"] in ("exact", "stability", "trend") or claim["effect"] is None:
         return ""
-    two_sided, one_sided = claim["interval"], claim.get("interval_equivalence")
-    level = 1 - (2 if one_sided else 1) * claim["alpha"]
-    effect = effect_text(claim, claim["effect"], one_sided or two_sided, level)
-    return f" *{text(f'{compared(claim)} {effect}')}*"
+    ends = claim.get("interval_equivalence")  # has both tails of alpha
+    level = 1 - (2 if ends else 1) * claim["alpha"]
+    effect = effect_text(claim, claim["effect"], ends or claim["interval"], level)
+    margin = f", margin {claim['margin']:,.10g}" if claim["margin"] else ""
+    return f" *{text(f'{compared(claim)} {effect}{margin}')}*"
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ OPENINGS = {  # by verdict and grade; by kind and verdict, where a kind has its 
     "supported, direction only": "Supported, but maybe small",
     "refuted": "Refuted",
     "refuted, too small to matter": "Refuted: too small to matter",
-    "refuted, the other way round": "Refuted: it is the other way round",
+    "refuted, the other way round": "Refuted: the runs show the opposite of this claim",
     "undecided": "Undecided",
     "equivalence supported": "Supported: no difference that matters",
     "equivalence refuted": "Refuted: the difference is larger than the claim allows",
@@ -73,7 +73,7 @@ MATTERS = {  # which differences matter, by kind of claim; "" for all other kind
 }
 HOLM = "After the correction for several claims (Holm), {open} is uncertain."
 LEFT_OPEN = {DIRECTION: "the size", SMALL: "the direction", "": "the answer"}  # by grade
-SEEDS = "About {seeds:,} {unit} would settle it if the true {effect} is {size}."
+SEEDS = "About {seeds:,} {unit} would settle it if the true {effect} is {size} (assumed)."
 # the unit of a planned number of runs, by the design of a table; "seeds" without one
 UNITS = {"paired": "pairs", "unpaired": "runs per arm", "one sample": "runs"}
 FAILURES = {True: "These runs are too few to decide.", False: "These rates decide the claim."}
@@ -116,15 +116,15 @@ def short_answer(claim: Question, answer: Answer | Short) -> str:
 
     Two cases get a wording that differs from the grade. An effect in the opposite direction whose
     interval lies within the margin is called too small to matter. A claim refuted as too small
-    reads "if anything, the other way round" if the estimate is below minus the margin, or if the
-    whole interval is below 0. Without a margin, every effect counts, so that none is "maybe small".
+    reads "if anything, the opposite of this claim" if the estimate is below minus the margin, or if
+    the whole interval is below 0. Without a margin, every effect counts, and none is "maybe small".
     """
     grade, ends, margin = answer["grade"], answer["interval"], claim["margin"]
     opposite = ends is not None and (above(-margin, answer["effect"] or 0.0) or ends[1] < 0)
     if grade == SMALL and opposite:
-        return "Refuted: if anything, the other way round"
+        return "Refuted: if anything, the opposite of this claim"
     if grade == OPPOSITE and ends is not None and above(ends[0], -margin):
-        return "Refuted: the other way round, but too small to matter"
+        return "Refuted: the opposite of this claim, but too small to matter"
     grade = "" if grade == DIRECTION and not margin else grade
     of_kind = OPENINGS.get(f"{claim['kind']} {answer['verdict']}")
     return of_kind or OPENINGS[graded(answer["verdict"], grade)]

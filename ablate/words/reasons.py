@@ -84,12 +84,12 @@ TEMPLATES = {  # `Words` formats the values of a code
     "no_spread": "The differences of all {pairs} seeds are exactly equal, so the interval has no "
     "width. Only the number of seeds shows how certain the answer is.",
     "runs_older": "{runs:run} began before this form of the study was registered{exploratory:so}.",
-    "loss_not_shown": "These runs may be unable to show a loss: {control} should be worse by more "
-    "than the margin, but is not clearly worse by that much.",
+    "loss_not_shown": "These runs may be unable to show a loss: the baseline with {control} should "
+    "lose more than the margin against the baseline, but does not clearly do so.",
     "rates_untuned": "The baseline was not trained with the learning rate of the treatment "
     "({rates:listed}), so the answer is exploratory.",
-    "noise": "In simulations with {seeds} seeds and such noise ({reason}), up to {rate:.1%} of the "
-    "answers were wrong instead of {nominal:.1%} (docs/explanation/statistics.md).",
+    "noise": "With {seeds} seeds, up to {rate:.1%} of such answers are wrong in simulations, not "
+    "{nominal:.1%} as intended. The reason: {reason} (docs/explanation/statistics.md).",
     "holm": "The answers (not the intervals) are corrected for testing {claims} claims (Holm).",
     "seeds_only": "The intervals do not include the variation between test {task:texts}.",
     "asked_before": "Exploratory, since the question was asked before: {reason:reason}.",
