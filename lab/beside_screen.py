@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ablate.cli.parser import PATH, Parser
+from ablate.config.labels import arm_label
 from ablate.errors import UserError
+from ablate.metric import metric_of
 from lab.command import main
 
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ def run(arguments: argparse.Namespace) -> None:
     """
     from ablate.evidence.folder import Evidence
     from ablate.record.files import write_text
+    from ablate.report.content import combined_lines
     from ablate.report.draw import style, svg
     from ablate.verdict.designs import combined_results
 
@@ -65,20 +68,16 @@ def run(arguments: argparse.Namespace) -> None:
     effects = combined_results(evidence)
     if effects is None:
         raise UserError(f"{arguments.folder} has no runs of a study of combinations that learned")
-    low, high = effects["interaction_interval"]
-    print(
-        f"{effects['runs']} runs of {effects['recipes']} recipes. Runs of a recipe vary by "
-        f"{effects['run_deviation']:.4f}; recipes around the sum of effects by "
-        f"{effects['interaction']:.4f} ({low:.4f} to {high:.4f}); share {effects['share']:.2f}.\n"
-    )
+    print(*combined_lines(effects), sep="\n\n")
     changes = sorted(_changes(evidence, effects, Path(arguments.screen)), key=lambda x: x[1].mean)
-    print(f"| change | over recipes, {effects['metric']} | alone | difference |\n|---|---|---|---|")
+    metric = metric_of(effects["metric"]).name
+    print(f"\n| change | over recipes, {metric} | alone | difference |\n|---|---|---|---|")
     for change in changes:
         difference = change.over_recipes.mean - change.alone.mean
         print(f"| {change.name} | {change.over_recipes} | {change.alone} | {difference:+.4f} |")
     if arguments.to:
         with style():
-            figure = draw(changes, effects["metric"])
+            figure = draw(changes, metric)
         write_text(arguments.to, svg(figure))
 
 
@@ -93,7 +92,8 @@ def _changes(evidence: "Evidence", effects: "Combined", screen: Path) -> Iterato
         if name is None or change["effect"] is None or change["half_width"] is None:
             continue
         effect, half = sign * change["effect"], change["half_width"]
-        yield Change(name, Effect(effect, effect - half, effect + half), alone[name][1])
+        over_recipes = Effect(effect, effect - half, effect + half)
+        yield Change(arm_label(change["level"]), over_recipes, alone[name][1])
 
 
 def _effects_alone(screen: Path) -> Iterator[tuple[str, tuple[Mapping[str, object], Effect]]]:

@@ -65,7 +65,7 @@ GAINS = (
     "its {level}% confidence interval, uncorrected for the number of variants. Dashed: the margin."
 )
 COMBINED = (
-    "Gain of every change. A mark is the gain at the best learning rates, with its {level} "
+    "Gain of every change. A mark is the gain at the best learning rates, with its {level}% "
     "confidence interval, not corrected for the number of changes. Below: the predicted gains of "
     "the best recipe, and without its largest changes."
 )

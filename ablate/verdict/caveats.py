@@ -179,19 +179,18 @@ def _of_runs(evidence: Evidence, judged: Sequence[JudgedClaim]) -> Iterator[Reas
     busy = max((run["metrics"].get("probe/others") or 0.0 for run in evidence.runs), default=0.0)
     if busy > IDLE:
         yield reason("busy_machine", cores=busy)
-    failed = [run["cell"] for run in evidence.runs if run["status"] == "failed"]
-    if failed:
+    if failed := [run["cell"] for run in evidence.runs if run["status"] == "failed"]:
         yield reason("runs_failed", cells=failed)
     yield from _of_early_stopping(evidence)
     if not evidence.is_table:
         failures = (claim.entry.get("failed_to_learn", {}).items() for claim in judged)
         counted = {arm for of_claim in failures for arm, count in of_claim if count["runs"]}
         runs = [run for run in evidence.runs if arm_label(run["levels"]) not in counted]
-        yield from _of_unlearned("runs_went_wrong", runs)
+        yield from _unlearned("runs_went_wrong", runs, evidence)
     if evidence.short:
         runs, steps = evidence.short.runs, evidence.short.regime["steps"]
         steps_of_runs = steps_of(runs, "budget.short", steps)
-        yield from _of_unlearned("short_runs_went_wrong", runs, steps=steps_of_runs)
+        yield from _unlearned("short_runs_went_wrong", runs, evidence, steps=steps_of_runs)
 
 
 def _of_early_stopping(evidence: Evidence) -> Iterator[Reason]:
@@ -208,11 +207,15 @@ def _of_early_stopping(evidence: Evidence) -> Iterator[Reason]:
         yield reason("trained_short", arms=fewest)
 
 
-def _of_unlearned(code: str, runs: list[Run], **values: object) -> Iterator[Reason]:
-    """Yield a caveat with the number of runs of each arm that diverged or collapsed, if any did."""
-    counts = Counter(arm_label(run["levels"]) for run in runs if run["status"] in NOT_LEARNED)
-    if counts:
-        yield reason(code, arms=dict(counts), **values)
+def _unlearned(code: str, runs: list[Run], evidence: Evidence, **values: Any) -> Iterator[Reason]:
+    """Yield a caveat with the number of runs of each arm that diverged or collapsed, if any did.
+
+    A recipe is named by its seed, because the names of all its levels fill a page.
+    """
+    recipes, wrong = evidence.study.get("design"), [r for r in runs if r["status"] in NOT_LEARNED]
+    names = [f"seed {run['seed']}" if recipes else arm_label(run["levels"]) for run in wrong]
+    if names:
+        yield reason(code, arms=dict(Counter(names)), **values)
 
 
 def _of_plan(evidence: Evidence, open_arms: Sequence[Levels]) -> Iterator[Reason]:
@@ -221,9 +224,8 @@ def _of_plan(evidence: Evidence, open_arms: Sequence[Levels]) -> Iterator[Reason
     The seeds may be missing, or an interim analysis may have made them unnecessary.
     """
     planned, arms = evidence.study["seeds"], by_label(evidence.runs)
-    few = {
-        arm: n for arm, runs in arms.items() if (n := len({run["seed"] for run in runs})) < planned
-    }
+    seeds = {arm: len({run["seed"] for run in runs}) for arm, runs in arms.items()}
+    few = {arm: n for arm, n in seeds.items() if n < planned}
     if not few or not evidence.study["claims"]:
         return
     staged = "asked" in evidence.registration and len(planned_looks(evidence.study)) > 1
@@ -322,14 +324,16 @@ def _size(run: Run) -> int:
 
 
 def _of_missing_runs(claim: JudgedClaim) -> Iterator[Reason]:
-    """Yield the caveats on seeds without a pair of runs, and on runs that failed to learn."""
+    """Yield the caveats on seeds without a pair of runs, and on runs that failed to learn, which
+    `_of_runs` states once for all claims of a study of combinations.
+    """
     entry, table = claim.entry, "design" in claim.entry
     if claim.finding.paired and (seeds := claim.finding.paired.unpaired):
         # the numbers of pairs of a table mean nothing to a reader
         pairs_of_table = reason("pairs_incomplete", pairs=len(seeds))
         yield pairs_of_table if table else reason("seeds_unpaired", seeds=seeds)
     counts = {arm: [n["runs"], n["of"]] for arm, n in entry.get("failed_to_learn", {}).items()}
-    failed = any(runs for runs, _ in counts.values())
+    failed = any(n for n, _ in counts.values()) and (table or entry["method"] != COMBINATIONS)
     if failed and not entry.get("decided_by_failures") and entry["effect"] is not None:
         yield reason("without_value" if table else "failures_left_out", arms=counts)
 
