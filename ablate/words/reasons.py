@@ -68,7 +68,7 @@ TEMPLATES = {  # `Words` formats the values of a code
     "stopped_early": "The planned interim analyses stopped some arms before {planned} seeds: "
     "{arms:each}. By then, each claim on these arms was decided, or unlikely to be decided.",
     "seeds_missing": "Of {planned} planned seeds {ended} have finished.",
-    "versions_differ": "The runs used different versions of some packages.",
+    "versions_differ": "The runs used different versions of {packages:listed}.",
     "code_differs": "Runs of the same arm had different code, libraries, initial weights, data or "
     "devices ({arms:listed}), so they differ by more than run-to-run variation.",
     "processors_differ": "The arms differ in the proportion of runs on {processor}: {arms:each}. A "
