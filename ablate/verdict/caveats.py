@@ -244,8 +244,8 @@ def _of_code(evidence: Evidence) -> Iterator[Reason]:
     with runs of several sweeps that do not record their code.
     """
     found = {pair for run in evidence.runs for pair in run["versions"].items()}
-    if mixed := [name for name, n in Counter(name for name, _ in sorted(found)).items() if n > 1]:
-        yield reason("versions_differ", packages=mixed)
+    if names := [name for name, n in Counter(name for name, _ in sorted(found)).items() if n > 1]:
+        yield reason("versions_differ", packages=names)
     yield from _of_processors(evidence)
     arms = [*by_label(evidence.runs).items(), *by_label(evidence.screening).items()]
     if mixed := dict.fromkeys(label for label, runs in arms if differ_in_code(runs)):
