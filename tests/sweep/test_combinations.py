@@ -28,7 +28,7 @@ study:
 def test_thirds_are_joined_judged_and_predict_the_best_recipe(command, swept, tmp_path):
     folders = []
     for third in (1, 2, 3):
-        folder = swept(STUDY, tmp_path / f"r{third}", f"study.third={third}")
+        folder = swept(STUDY, tmp_path / f"r{third}", f"study.third={third}", "model.d_ff=64")
         assert 4 <= len((folder / "runs.jsonl").read_text().splitlines()) <= 6
         assert not (folder / "verdict.json").exists()
         folders.append(str(folder))
@@ -46,6 +46,7 @@ def test_thirds_are_joined_judged_and_predict_the_best_recipe(command, swept, tm
     target = tmp_path / "own" / "experiment" / "mine_prediction.yaml"
     status, out, err = command("predict", joined, f"to={target}")
     assert status == 0 and "the best recipe: +" in out, err
+    assert "model.d_ff=64 -m" in out  # the prediction holds for the settings of the study
     written = yaml.safe_load(target.read_text())
     gain = written["study"]["claims"][0]["predicted"]["gain"]
     assert gain == pytest.approx(verdict["combined"]["best"]["gain"], rel=1e-3)

@@ -36,8 +36,10 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.metric import metric_of
     from ablate.plan.prediction import prediction, seeds_of, study_file
     from ablate.record.files import write_text
+    from ablate.record.results import makes_arms
     from ablate.report.write import expected_gains
     from ablate.sweep.load import from_folder
+    from ablate.verdict.sides import words_of
 
     folder, target = Path(arguments.folder).expanduser(), arguments.to
     if target.parent.name != "experiment" or target.suffix != ".yaml" or target.exists():
@@ -50,6 +52,8 @@ def run(arguments: argparse.Namespace) -> None:
     for row in expected_gains(result):
         low, high = map(metric.say, row.interval)
         print(f"  {row.name}: {metric.say(row.effect, sign=True)} ({low} to {high})")
-    config_dir = shlex.quote(str(target.parent.parent))
+    words = words_of(evidence.registration.get("command", ""))[3:]  # after python -m ablate
+    typed = [x for x in words if x[0] != "-" and makes_arms(x.lstrip("+~").partition("=")[0])]
+    study = ["--config-dir", str(target.parent.parent), f"+experiment={target.stem}"]
     print(f"{target}: at most seven arms, {seeds_of(result)} fresh seeds. To test the prediction:")
-    print(f"  python -m ablate --config-dir {config_dir} +experiment={target.stem} -m")
+    print(f"  python -m ablate {shlex.join([*study, *typed])} -m")
