@@ -42,8 +42,8 @@ from ablate.errors import UserError
 from ablate.evidence.gather import SCREENING
 from ablate.evidence.registration import arms_of, screening_seeds
 from ablate.metric import metric_of
+from ablate.record.results import cut, makes_arms, value_text
 from ablate.record.results import key as text_key
-from ablate.record.results import makes_arms, value_text
 from ablate.sweep.cell import SEED, Cell, first_of_each, plain_study, without_seed
 from ablate.sweep.compose import PlannedSweep, compose
 from ablate.verdict.conclude import check_study
@@ -56,7 +56,7 @@ OTHER_METRICS = ("task", "scale", "probe", "measure", "test_splits")
 # nodes whose options the nll does not compare: its tokens differ, or no translation affects it
 WITHOUT_NLL = ("data", "tokenizer", "search")
 OUTSIDE_OF_NAMES = re.compile(r"[^\w.+-]+", re.ASCII)
-LONGEST_NAME = 60
+LONGEST = 60  # most characters of a name
 
 
 def plan_runs(
@@ -227,7 +227,7 @@ def all_arms(planned: PlannedSweep, changes: Mapping[str, Mapping[str, object]])
 
 def add_study(config: DictConfig) -> None:
     """Add a study without claims to the config of a sweep without a study, and name the sweep after
-    the options that it compares.
+    its options, so that comparisons with different settings are different groups in W&B.
 
     Nothing changes if the sweep compares no options, or if its runs have no common metric.
     """
@@ -235,30 +235,25 @@ def add_study(config: DictConfig) -> None:
     given = node.sweeper.params or {}
     overrides = [*(f"{key}={given[key]}" for key in given), *node.overrides.task]
     loader = GlobalHydra.instance().config_loader()
-    swept = {
-        str(override.input_line).lstrip("+").partition("=")[0]: override
-        for override in OverridesParser.create(loader).parse_overrides(overrides)
-        if override.is_sweep_override()
-    }
-    factors = [key for key in swept if key != "seed"]
+    parsed = OverridesParser.create(loader).parse_overrides(overrides)
+    typed = {str(each.input_line).lstrip("+~").partition("=")[0]: each for each in parsed}
+    factors = [key for key, each in typed.items() if each.is_sweep_override() and key != "seed"]
     alike = all(makes_arms(key) and key.partition("@")[0] not in OTHER_METRICS for key in factors)
     tested = config.probe is None and "test" in config.test_splits
     if config.study is not None or not factors or not (alike and tested):
         return
     with read_write(config):
         if config.name == USUAL_NAME:
-            config.name = _name({key: swept[key] for key in factors})
+            config.name = _name({key: typed[key] for key in (*factors, *filter(makes_arms, typed))})
         study = {"factors": factors, "claims": [], "looks": 1, "exploratory": True}
         config.merge_with({"study": study})
 
 
-def _name(swept: dict[str, Override]) -> str:
-    """Return a name for a sweep, such as "position_sinusoidal_learned"."""
-    keys = [re.split(r"[./]", key)[-1] for key in swept]
-    options = (word.sweep_string_iterator() for word in swept.values())
-    parts = ("_".join([key, *values]) for key, values in zip(keys, options, strict=True))
-    whole, short = (OUTSIDE_OF_NAMES.sub("-", "_".join(each)) for each in (parts, keys))
-    return (whole if len(whole) <= LONGEST_NAME else short[:LONGEST_NAME]).strip("-._")
+def _name(typed: dict[str, Override]) -> str:
+    """Return a name for a sweep, such as "position_sinusoidal_learned_steps_200"."""
+    last = re.compile(r".*[./]")  # what stands before the last part of a key
+    parts = (f"{last.sub('', key)}_{each.get_value_string()}" for key, each in typed.items())
+    return cut(OUTSIDE_OF_NAMES.sub("_", "_".join(parts)).strip("-._"), LONGEST).replace("~", "-")
 
 
 def with_claims(sweep: PlannedSweep) -> PlannedSweep:

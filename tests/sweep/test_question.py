@@ -19,7 +19,7 @@ def planned(small):
 
 def test_each_option_is_compared_with_the_first_over_all_other_options(planned):
     sweep = planned("model.n_heads=2,1", "model/norm=layer_norm,rms_norm", "seed=3,4")
-    assert sweep.config.name == "n_heads_2_1_norm_layer_norm_rms_norm"
+    assert sweep.config.name.startswith("n_heads_2_1_norm_layer_norm_rms_norm")
     assert sweep.study["factors"] == ["model.n_heads", "model/norm"]
     assert sweep.study["exploratory"] and sweep.study["seeds"] == 2
     arms = [(claim["treatment"], claim["baseline"]) for claim in sweep.study["claims"]]
@@ -29,6 +29,11 @@ def test_each_option_is_compared_with_the_first_over_all_other_options(planned):
     ]
     assert {claim["metric"] for claim in sweep.study["claims"]} == {"test/nll"}
     assert all(cell.config.study.claims[1].treatment for cell in sweep.cells)
+
+
+def test_comparisons_with_other_settings_are_other_groups_in_wandb(planned):
+    names = {planned("model.n_heads=2,1", f"model.d_ff={n}").config.name for n in (16, 24, 24)}
+    assert len(names) == 2
 
 
 def test_bleu_answers_after_enough_steps_and_where_the_nll_would_not_differ(planned):
@@ -50,7 +55,7 @@ def test_a_sweep_that_compares_nothing_in_one_metric_has_no_question(planned, ov
 def test_a_comparison_ends_with_an_answer_and_a_report(command, here, small, tmp_path):
     status, output, error = command(*small, "model.n_heads=1,2", "seed=1,2", "-m")
     assert status == 0, error
-    (folder,) = (tmp_path / "results" / "sweeps" / "n_heads_1_2").glob("*")
+    (folder,) = (tmp_path / "results" / "sweeps").glob("n_heads_1_2*/*")
     (claim,) = json.loads((folder / "verdict.json").read_text())["claims"]
     assert claim["exploratory"] and claim["pairs"] == 2
     assert claim["statement"] in output
