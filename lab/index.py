@@ -36,8 +36,8 @@ QUESTION = "- **{}** {} ({})\n"  # with its answer and its claims
 TABLES = (
     "\n## Experiments\n\nOne row for each experiment, grouped by subject. The report of an "
     "experiment has the evidence for each answer ([what the answers "
-    "mean](../docs/explanation/verdicts.md)). In italics: the measured difference, its "
-    "confidence interval (CI), and the margin, the smallest difference that matters.\n\n"
+    "mean](../docs/explanation/verdicts.md)). In italics: difference, confidence "
+    "interval (CI) and margin. Holm's correction can make an answer weaker than its interval.\n\n"
 )
 OTHER = "Other questions"  # group of an experiment whose claims no document makes
 AGAIN = "\n## Fresh seeds\n\n`ablate reproduce` tested some experiments again with fresh seeds. "
