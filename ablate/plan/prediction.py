@@ -118,7 +118,7 @@ def _claims(name: str, source: str, result: Combined) -> Iterator[Mapping[str, o
     for part in best["parts"][:LARGEST]:
         yield {
             "id": f"{name}_{_without(part)}",
-            "statement": f"In the best recipe, {arm_label(part['level'])} is worth its place.",
+            "statement": f"In the best recipe, {arm_label(part['level'])} still gains.",
             "kind": "superiority",
             "baseline": {FACTOR: _without(part)},
             "plan_for": _round(part["gain"]),

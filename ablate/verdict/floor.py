@@ -127,19 +127,21 @@ def _never_trained(arm: Side) -> bool:
     )
 
 
-def has_learned(run: Run, metric: str, arm: Iterable[Run]) -> bool:
+def has_learned(run: Run, metric: str, arm: Iterable[Run], recipes: Sequence[Run] = ()) -> bool:
     """Return whether a run has learned the task, so that its metric is meaningful.
 
     A run has not learned if it diverged or collapsed, scores no better than without learning, or is
     stuck on a plateau: its gain in nll over the unigram model is less than half of the best gain in
-    its arm. Metrics that count failed runs, and metrics that need no learning, are about all runs.
-    A run that collapsed on unseen sentences may have memorised its training sentences. In a claim
-    about these sentences, or about the gap to unseen sentences, such a run counts as learned.
+    its arm or, since most recipes run only once, half of the median gain of all recipes. Metrics
+    that count failed runs, and metrics that need no learning, are about all runs. A run that
+    collapsed on unseen sentences may have memorised its training sentences. In a claim about these
+    sentences, or about the gap to unseen sentences, such a run counts as learned.
 
     Args:
         run: the run.
         metric: the metric of the claim.
         arm: all runs of the arm.
+        recipes: all runs of a study of combinations.
     """
     place = metric.partition("/")[0]
     if metric in UNSTABLE or (place in UNLEARNED and place != "gap"):
@@ -150,7 +152,7 @@ def has_learned(run: Run, metric: str, arm: Iterable[Run]) -> bool:
         return False
     indicator = _indicator_of(metric) if place != "gap" else ""
     gain = _above(run, f"{metric.rpartition('/')[0]}/{indicator}") if indicator else None
-    return (gain is None or gain > 0) and not _is_stuck(run, metric, arm)
+    return (gain is None or gain > 0) and not _is_stuck(run, metric, arm, recipes)
 
 
 def _fits_training_text(run: Run) -> bool:
@@ -158,14 +160,14 @@ def _fits_training_text(run: Run) -> bool:
     return nll is not None and unigram is not None and above(PLATEAU * unigram, nll)
 
 
-def _is_stuck(run: Run, metric: str, arm: Iterable[Run]) -> bool:
+def _is_stuck(run: Run, metric: str, arm: Iterable[Run], recipes: Sequence[Run]) -> bool:
     nll = f"{metric.rpartition('/')[0]}/nll"
     gained = _above(run, nll)
     if gained is None:
         return False
-    alike = [peer for peer in arm if peer["levels"] == run["levels"]]
+    alike = recipes or [peer for peer in arm if peer["levels"] == run["levels"]]
     finished = [_above(peer, nll) or 0.0 for peer in alike if peer["status"] == "finished"]
-    return above(PLATEAU * max(finished), gained)
+    return above(PLATEAU * (statistics.median if recipes else max)(finished), gained)
 
 
 def _indicator_of(metric: str) -> str:
@@ -247,7 +249,8 @@ def rates_of_failure(claim: Claim, arms: Sequence[Side], looks: Fractions) -> Ra
 
 def _count(side: Side, metric: str) -> tuple[int, int]:
     """Return the number of runs that failed to learn, and the number of all runs that ended."""
-    learned = [has_learned(run, metric, side.all_runs) for run in side.completed]
+    runs = side.all_runs
+    learned = [has_learned(run, metric, runs, side.recipes) for run in side.completed]
     return learned.count(False), len(learned)
 
 

@@ -60,12 +60,13 @@ class Side:
 
     `weight` is the weight of the arm's mean in the effect, such as 1 and -1 for a difference. The
     runs of each seed are sorted by their levels, so that the runs of two arms at the same place of
-    their lists form a pair.
+    their lists form a pair. `recipes` has all runs of a study of combinations, and else none.
     """
 
     weight: float
     levels: Levels
     runs: dict[int, list[Run]]
+    recipes: Sequence[Run] = ()
 
     @property
     def all_runs(self) -> list[Run]:
@@ -89,7 +90,7 @@ def sides(claim: Question, evidence: Evidence) -> list[Side]:
     """
     arms = [_side(*side, evidence) for side in _sides(claim, evidence)]
     if evidence.study.get("design"):  # recipes take the levels of other factors at random
-        return arms
+        return [replace(arm, recipes=evidence.runs) for arm in arms]
     if not claim.get("design"):
         return _shared(arms)
     _check_disjoint(claim, arms, evidence)

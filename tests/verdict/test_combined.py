@@ -49,15 +49,15 @@ def run(number, levels, name, seed, loss, status="finished"):
     }
 
 
-def evidence(loss, claims, failed=lambda run: False):
+def evidence(loss, claims, failed=lambda run: False, status="diverged"):
     """Return runs of all recipes with a loss that is a function of their levels, and noise."""
     design = {"drawn_with": 0, "excluded": [], **DESIGN}
     rng = np.random.default_rng(0)
     runs = []
     for number, recipe in enumerate(recipes(design, plan_of(design))):
-        score = 2.0 + loss(recipe.levels) + 0.01 * rng.standard_normal()
-        status = "diverged" if failed(recipe) else "finished"
-        runs.append(run(number, recipe.levels, recipe.name, recipe.seed, score, status))
+        score = 2.0 + loss(recipe.levels) + 0.01 * rng.standard_normal() + 1.5 * failed(recipe)
+        ended = status if failed(recipe) else "finished"
+        runs.append(run(number, recipe.levels, recipe.name, recipe.seed, score, ended))
     study = {
         **DESIGN,
         "factors": [*DESIGN["levels"], "rate"],
@@ -103,12 +103,14 @@ def test_an_effect_counts_the_blocks_of_the_text_and_says_so():
     assert ["seeds_only" in [x["code"] for x in y] for y in caveats] == [True, False]
 
 
-def test_levels_that_fail_at_different_rates_leave_the_claim_undecided():
+@pytest.mark.parametrize("status", ["diverged", "finished"])  # finished: on a plateau
+def test_levels_that_fail_at_different_rates_leave_the_claim_undecided(status):
     asked = claim("ffn", "swiglu")
     failing = evidence(
         lambda levels: -0.1 * (levels["ffn"] == "swiglu"),
         [asked],
         lambda run: run.levels["ffn"] == "swiglu" and run.seed % 4 == 0,
+        status,
     )
     finding = kind_of(asked).evaluate(asked, failing)
     assert finding.problem["code"] == "failures_differ"

@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> None:
     design, result = prediction(evidence)
     write_text(target, study_file(evidence, design, result))
     metric, first = metric_of(result["metric"]), arm_label(result["best"]["first"])
-    print(f"Predicted gain over {first} in {metric.axis}, with the 95 % interval:")
+    print(f"Predicted sum of effects over {first} in {metric.axis}, with the 95 % interval:")
     for row in expected_gains(result):
         low, high = map(metric.say, row.interval)
         print(f"  {row.name}: {metric.say(row.effect, sign=True)} ({low} to {high})")
