@@ -387,7 +387,8 @@ def _of_claim(claim: JudgedClaim, evidence: Evidence) -> Iterator[Reason]:
     if older := entry["older_cells"]:
         yield reason("runs_older", runs=older, exploratory=claim.seen_before)
     if control and not control["loses"] and entry["verdict"] == SUPPORTED:
-        yield reason("loss_not_shown", control=control["arm"], interval=control["interval"])
+        low, high = control["interval"]
+        yield reason("loss_not_shown", control=control["arm"], low=low, high=high)
     if claim.untuned:
         yield reason("rates_untuned", rates=claim.untuned)
     if claim.noise:

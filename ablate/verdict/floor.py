@@ -249,8 +249,7 @@ def rates_of_failure(claim: Claim, arms: Sequence[Side], looks: Fractions) -> Ra
 
 def _count(side: Side, metric: str) -> tuple[int, int]:
     """Return the number of runs that failed to learn, and the number of all runs that ended."""
-    runs = side.all_runs
-    learned = [has_learned(run, metric, runs, side.recipes) for run in side.completed]
+    learned = [has_learned(run, metric, side.all_runs, side.recipes) for run in side.completed]
     return learned.count(False), len(learned)
 
 

@@ -85,7 +85,7 @@ TEMPLATES = {  # `Words` formats the values of a code
     "width. Only the number of seeds shows how certain the answer is.",
     "runs_older": "{runs:run} began before this form of the study was registered{exploratory:so}.",
     "loss_not_shown": "These runs may be unable to show a loss: the baseline with {control} should "
-    "lose more than the margin, but the interval is {interval[0]:+.3g} to {interval[1]:+.3g}.",
+    "lose more than the margin, but the interval is {low:+.3g} to {high:+.3g}.",
     "rates_untuned": "The baseline was not trained with the learning rate of the treatment "
     "({rates:listed}), so the answer is exploratory.",
     "noise": "With {seeds} seeds, up to {rate:.1%} of such answers are wrong in simulations, not "
