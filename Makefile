@@ -31,7 +31,7 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-ablate: $(READY) ## a first verdict, with a picture (two minutes, after two of installation)
+ablate: $(READY) ## a first verdict, with a picture (two to three minutes, after installation)
 	$(BIN)/python -m ablate +experiment=first_verdict -m
 
 # a sweep that was interrupted goes on, and one that has ended is only judged again
