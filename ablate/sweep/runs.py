@@ -251,8 +251,7 @@ def add_study(config: DictConfig) -> None:
 
 def _name(typed: dict[str, Override]) -> str:
     """Return a name for a sweep, such as "position_sinusoidal_learned_steps_200"."""
-    last = re.compile(r".*[./]")  # what stands before the last part of a key
-    parts = (f"{last.sub('', key)}_{each.get_value_string()}" for key, each in typed.items())
+    parts = (f"{re.split('[./]', key)[-1]}_{x.get_value_string()}" for key, x in typed.items())
     return cut(OUTSIDE_OF_NAMES.sub("_", "_".join(parts)).strip("-._"), LONGEST).replace("~", "-")
 
 

@@ -208,13 +208,10 @@ def _of_early_stopping(evidence: Evidence) -> Iterator[Reason]:
 
 
 def _unlearned(code: str, runs: list[Run], evidence: Evidence, **values: Any) -> Iterator[Reason]:
-    """Yield a caveat with the number of runs of each arm that diverged or collapsed, if any did.
-
-    A recipe is named by its seed, because the names of all its levels fill a page.
-    """
-    recipes, wrong = evidence.study.get("design"), [r for r in runs if r["status"] in NOT_LEARNED]
-    names = [f"seed {run['seed']}" if recipes else arm_label(run["levels"]) for run in wrong]
-    if names:
+    """Yield a caveat with the number of runs of each arm that diverged or collapsed, if any did."""
+    wrong = [run for run in runs if run["status"] in NOT_LEARNED]
+    recipes = evidence.study.get("design")  # the names of all their levels would fill a page
+    if names := [f"seed {r['seed']}" if recipes else arm_label(r["levels"]) for r in wrong]:
         yield reason(code, arms=dict(Counter(names)), **values)
 
 
@@ -239,17 +236,17 @@ def _of_plan(evidence: Evidence, open_arms: Sequence[Levels]) -> Iterator[Reason
 
 
 def _of_code(evidence: Evidence) -> Iterator[Reason]:
-    """Yield the caveats on different versions of packages, on arms that ran on different
-    processors, on arms whose runs, or whose tuning runs, were made with different code, and on arms
-    with runs of several sweeps that do not record their code.
+    """Yield the caveats on different packages, processors and code, also of tuning runs, and on
+    arms with runs of several sweeps that do not record their code.
     """
-    found = {pair for run in evidence.runs for pair in run["versions"].items()}
-    if names := [name for name, n in Counter(name for name, _ in sorted(found)).items() if n > 1]:
-        yield reason("versions_differ", packages=names)
+    versions = {pair for run in evidence.runs for pair in run["versions"].items()}
+    counts = Counter(package for package, _ in sorted(versions))
+    if mixed := [package for package, n in counts.items() if n > 1]:
+        yield reason("versions_differ", packages=mixed)
     yield from _of_processors(evidence)
     arms = [*by_label(evidence.runs).items(), *by_label(evidence.screening).items()]
-    if mixed := dict.fromkeys(label for label, runs in arms if differ_in_code(runs)):
-        yield reason("code_differs", arms=[*mixed])
+    if apart := dict.fromkeys(label for label, runs in arms if differ_in_code(runs)):
+        yield reason("code_differs", arms=[*apart])
     older = [[run for run in runs if "code" not in run] for _, runs in arms]
     if any(len({run.get("replicate") for run in runs}) > 1 for runs in older):
         yield reason("code_unknown")
@@ -324,9 +321,7 @@ def _size(run: Run) -> int:
 
 
 def _of_missing_runs(claim: JudgedClaim) -> Iterator[Reason]:
-    """Yield the caveats on seeds without a pair of runs, and on runs that failed to learn, which
-    `_of_runs` states once for all claims of a study of combinations.
-    """
+    """Yield the caveats on seeds without a pair of runs, and on runs that failed to learn."""
     entry, table = claim.entry, "design" in claim.entry
     if claim.finding.paired and (seeds := claim.finding.paired.unpaired):
         # the numbers of pairs of a table mean nothing to a reader

@@ -65,7 +65,7 @@ def design_of(evidence: Evidence) -> Combinations:
 def scored_runs(metric: str, better: str, design: Combinations, evidence: Evidence) -> ScoredRuns:
     """Return the runs that learned, with a metric of which higher or lower values are better."""
     ended = [run for run in evidence.runs if run["status"] != "failed"]
-    members = [run for run in ended if has_learned(run, metric, (), evidence.runs)]
+    members = [run for run in ended if has_learned(run, metric, (), recipes=evidence.runs)]
     levels = np.array([_numbers(design, run["levels"]) for run in members], dtype=np.int64)
     levels = levels.reshape(len(members), len(sizes(design)))
     recipe, third = _recipes(members, levels, design, evidence)

@@ -203,11 +203,7 @@ def _above(run: Run, metric: str) -> float | None:
 
 
 def failures(claim: Claim, arms: Sequence[Side]) -> dict[str, Failures]:
-    """Return, for each arm of a claim, the number of runs that failed to learn.
-
-    The result has an entry for the label of each arm: the failed runs, all ended runs, and the
-    interval of the failure rate.
-    """
+    """Return the failed runs, the ended runs and the interval of the failure rate, by arm."""
     rates: dict[str, Failures] = {}
     for side in (arm for arm in arms if arm.levels):
         failed, ended = _count(side, claim["metric"])

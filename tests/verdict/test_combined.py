@@ -109,7 +109,7 @@ def test_levels_that_fail_at_different_rates_leave_the_claim_undecided(status):
     failing = evidence(
         lambda levels: -0.1 * (levels["ffn"] == "swiglu"),
         [asked],
-        lambda run: run.levels["ffn"] == "swiglu" and run.seed % 4 == 0,
+        lambda run: run.levels["ffn"] == "swiglu" and run.levels["rate"] == 0.016,
         status,
     )
     finding = kind_of(asked).evaluate(asked, failing)
